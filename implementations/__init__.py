@@ -1,0 +1,71 @@
+"""The implementations that the suite can judge, one small file each, and how one is found by name."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from pathlib import Path
+
+from mergelaws.implementation import Implementation
+
+_CORPORA = ("mutants", "variants")
+
+
+def known() -> list[str]:
+    """The names of the implementations that have a file here."""
+    here = [module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg]
+    return sorted(here, key=lambda name: (name != "ours", name))
+
+
+def find(target: str) -> Implementation:
+    """The implementation that `target` names.
+
+    target: a known name, `mutants:NAME` or `variants:NAME`, `package.module:attribute`, or `path/to/file.py:attribute`.
+    The attribute is an Implementation, or a function `(v_a, s_a, v_b, s_b) -> (v, s)`, which gets the default claims.
+    Raises LookupError, which says what was tried, if there is no such thing, and TypeError if it is neither.
+    """
+    place, _, attribute = target.rpartition(":")
+    if not place:
+        return _known(target)
+    if place in _CORPORA:
+        corpus = getattr(importlib.import_module(f"implementations.{place}"), place.upper())
+        if attribute not in corpus:
+            raise LookupError(f"there is no {attribute!r} among the {place}; there are {', '.join(corpus)}")
+        return corpus[attribute]  # type: ignore[no-any-return]
+    module = _file(Path(place)) if place.endswith(".py") else _module(place, target)
+    found = getattr(module, attribute, None)
+    if found is None:
+        raise LookupError(f"{target!r}: {module.__name__} was loaded and has no attribute {attribute!r}")
+    if isinstance(found, Implementation):
+        return found
+    if callable(found):
+        return Implementation(name=target, merge_state=found)
+    raise TypeError(f"{target!r} is {type(found).__name__}; it must be an Implementation or a two-state function")
+
+
+def _known(name: str) -> Implementation:
+    if name not in known():
+        raise LookupError(
+            f"there is no implementation {name!r}; known are {', '.join(known())}, and any module:attribute or file.py:attribute"
+        )
+    return importlib.import_module(f"implementations.{name}").implementation  # type: ignore[no-any-return]
+
+
+def _module(name: str, target: str) -> object:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise LookupError(f"{target!r}: module {name!r} was tried and not found ({error})") from error
+
+
+def _file(path: Path) -> object:
+    if not path.is_file():
+        raise LookupError(f"file {str(path.resolve())!r} was tried and not found")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    return module
