@@ -57,7 +57,7 @@ def register_profiles(implementation: str) -> None:
         "print_blob": True,
         "derandomize": False,
     }
-    settings.register_profile("quick", max_examples=60, **common)
+    settings.register_profile("quick", max_examples=50, **common)
     settings.register_profile("nightly", max_examples=5000, **common)
     settings.register_profile("replay", phases=(Phase.explicit, Phase.reuse), **common)
 

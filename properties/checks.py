@@ -34,9 +34,9 @@ def assert_within_bound(operation: str, v: torch.Tensor, s: torch.Tensor, out: S
     """
     states_v, states_s = _rows_of_states(v), _rows_of_states(_as_meant(s)[..., None])[..., 0]
     out_v, out_s = exact_values(out[0]), exact_values(out[1])
-    out_v, out_s = out_v.reshape(-1, v.shape[-1]), out_s.reshape(-1)
     if out_s.size == 0:
         return
+    out_v, out_s = out_v.reshape(-1, v.shape[-1]), out_s.reshape(-1)
     ratios = screen(states_v, states_s, out_v, out_s, name_of(v.dtype), arithmetic(base))
     worst = numpy.maximum(ratios.v.max(axis=1), ratios.s)
     for row in {int(worst.argmax()), *numpy.flatnonzero(undecided(ratios)).tolist()}:
@@ -44,12 +44,10 @@ def assert_within_bound(operation: str, v: torch.Tensor, s: torch.Tensor, out: S
         state_v, state_s = states_v[row, :, [column]].T, states_s[row]
         right = exact.merge(state_v.tolist(), state_s.tolist(), base, dim=1)
         allowed = bounds.local(state_v.tolist(), state_s.tolist(), name_of(v.dtype), arithmetic(base), dim=1)
-        where = f"position {row // s.shape[2]}, head {row % s.shape[2]}, column {column}"
-        inputs = {
-            "v": v.movedim(1, 2).reshape(-1, *v.shape[1:2], v.shape[-1])[row, :, column],
-            "s": s.movedim(1, 2).reshape(-1, s.shape[1])[row],
-        }
-        got = out[0].reshape(-1, v.shape[-1])[row, column], out[1].reshape(-1)[row]
+        position, head = divmod(row, s.shape[2])
+        inputs = {"v": v[position, :, head, column], "s": s[position, :, head]}
+        where = f"position {position}, head {head}, column {column}"
+        got = out[0][position, head, column], out[1][position, head]
         assert_row_within(operation, right, allowed, got, inputs, base, where)
 
 
@@ -137,7 +135,7 @@ def _as_meant(s: torch.Tensor) -> torch.Tensor:
 def _rows_of_states(tensor: torch.Tensor) -> numpy.typing.NDArray[numpy.float64]:
     """[S, N, H, D] as [S * H, N, D] in float64."""
     values = numpy.moveaxis(exact_values(tensor), 1, 2)
-    return values.reshape(-1, *values.shape[2:])
+    return values.reshape(values.shape[0] * values.shape[1], *values.shape[2:])
 
 
 def name_of(dtype: torch.dtype) -> str:

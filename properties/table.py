@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from io import StringIO
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -25,12 +26,12 @@ def verdict(outcomes: Counter[str]) -> str:
 
 def law_table(record: Record, outcomes: Outcomes, only: set[int]) -> Table:
     """A row per law: properties, examples, highest error over bound of v and s, verdict. `only`: laws asked for."""
-    table = Table(title=None, header_style="bold", pad_edge=False)
+    table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     for heading, justify in (("law", "right"), ("", "left"), ("properties", "right"), ("examples", "right"),
                              ("v: error / bound", "right"), ("s: error / bound", "right"), ("verdict", "left")):  # fmt: skip
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+        table.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for number, words in LAWS.items():
-        if only and number not in only:
+        if number not in outcomes and (only or len(outcomes) < len(LAWS) // 2):
             continue
         told = outcomes.get(number, Counter())
         result = verdict(told)
@@ -44,7 +45,7 @@ def law_table(record: Record, outcomes: Outcomes, only: set[int]) -> Table:
 
 def ratio_table(record: Record) -> Table:
     """A row per operation and dtype: the highest error over bound of v and of s in the whole run."""
-    table = Table(header_style="bold", pad_edge=False)
+    table = Table(header_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     for heading in ("operation", "dtype of v"):
         table.add_column(heading)
     for heading in ("v: error / bound", "s: error / bound"):

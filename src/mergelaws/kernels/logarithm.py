@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
+
+from mergelaws.kernels.inlining import inlined
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 LN_2 = tl.constexpr(0.6931471805599453)
 
 
-@triton.jit
+@inlined
 def weight_of(gap, NATURAL: tl.constexpr):
     """base ** gap for gap = s_i - max <= 0: the weight of a state relative to the heaviest one."""
     if NATURAL:
@@ -17,7 +18,7 @@ def weight_of(gap, NATURAL: tl.constexpr):
     return tl.exp2(gap)
 
 
-@triton.jit
+@inlined
 def log_of(total, NATURAL: tl.constexpr):
     """log of a sum of weights, in the base of s."""
     if NATURAL:

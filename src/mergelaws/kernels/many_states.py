@@ -14,6 +14,7 @@ import torch
 import triton
 import triton.language as tl
 
+from mergelaws.kernels.inlining import inlined
 from mergelaws.kernels.launching import launch
 from mergelaws.kernels.logarithm import log_of, weight_of
 from mergelaws.kernels.rounding import rounded, widened
@@ -22,42 +23,38 @@ from mergelaws.kernels.tuning import LEAST_CHUNK, MOST_CHUNKS, chunk_of, many_st
 SCAN = tl.constexpr(16)
 
 
-@triton.jit
-def peak_of(at_s, stride_n, first, stop, wanted, BLOCK_R: tl.constexpr):
-    """The largest s of the states first..stop-1 of each row, [BLOCK_R]; NaN where an s is NaN or +inf."""
+@inlined
+def peak_of(at_s, stride_n, first, stop, width, BLOCK_R: tl.constexpr):
+    """The largest s of the states first..stop-1 of each row, `width` at most; NaN where an s is NaN or +inf; [BLOCK_R]."""
     peak = tl.full([BLOCK_R], float("-inf"), tl.float32)
-    faults = tl.zeros([BLOCK_R], tl.int32)
-    for begin in range(first, stop, SCAN):
-        state = begin + tl.arange(0, SCAN)  # [SCAN]
-        inside = wanted[:, None] & (state < stop)[None, :]
-        s = tl.load(at_s[:, None] + (state.to(tl.int64) * stride_n)[None, :], mask=inside, other=float("-inf"))
-        fault = (s != s) | (s == float("inf"))  # [BLOCK_R, SCAN]
-        faults += tl.sum(fault.to(tl.int32), axis=1)
-        peak = tl.maximum(peak, tl.max(tl.where(fault, float("-inf"), s), axis=1))
-    return tl.where(faults > 0, float("nan"), peak)
+    for begin in range(0, width, SCAN):
+        state = first[:, None] + (begin + tl.arange(0, SCAN))[None, :]  # [BLOCK_R, SCAN]
+        s = tl.load(at_s[:, None] + state * stride_n, mask=state < stop[:, None], other=float("-inf"))
+        peak = tl.maximum(peak, tl.max(tl.where(s != s, float("inf"), s), axis=1))
+    return tl.where(peak == float("inf"), float("nan"), peak)
 
 
-@triton.jit
+@inlined
 def fold_chunk(
-    at_v, at_s, v_n, s_n, first, stop, wanted, inside,
+    at_v, at_s, v_n, s_n, m, first, stop, width, inside,
     NATURAL: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """The partial state (m, d, acc) of the states first..stop-1: [BLOCK_R], [BLOCK_R], [BLOCK_R, BLOCK_D]."""
-    m = peak_of(at_s, s_n, first, stop, wanted, BLOCK_R)
-    d = tl.zeros([BLOCK_R], tl.float32)
+    """(d, acc) of the states first..stop-1, whose largest s is m: [BLOCK_R] and [BLOCK_R, BLOCK_D]."""
+    d = tl.full([BLOCK_R], 0.0, tl.float32)
     acc = tl.full([BLOCK_R, BLOCK_D], -0.0, tl.float32)  # -0.0 + x is x, for x = -0.0 too
-    for n in range(first, stop):
-        s = tl.load(at_s + tl.cast(n, tl.int64) * s_n, mask=wanted, other=float("-inf"))
+    for i in range(0, width):
+        state = first + i  # [BLOCK_R]
+        s = tl.load(at_s + state * s_n, mask=state < stop, other=float("-inf"))
         filled = s != float("-inf")  # an empty state's v is not looked at
         w = tl.where(filled, weight_of(s - m, NATURAL), 0.0)
-        v = tl.load(at_v + tl.cast(n, tl.int64) * v_n, mask=inside & filled[:, None], other=0.0)
+        v = tl.load(at_v + (state * v_n)[:, None], mask=inside & filled[:, None], other=0.0)
         weight = tl.broadcast_to(w[:, None], (BLOCK_R, BLOCK_D))
         acc = tl.where(filled[:, None], tl.fma(weight, widened(v), acc), acc)
         d += w
-    return m, d, acc
+    return d, acc
 
 
-@triton.jit
+@inlined
 def add_partial(total_d, total, peak, m, d, acc, NATURAL: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
     """The running sums with one more partial state, brought from its own largest s to the row's."""
     filled = m != float("-inf")
@@ -68,7 +65,7 @@ def add_partial(total_d, total, peak, m, d, acc, NATURAL: tl.constexpr, BLOCK_R:
     return total_d, total
 
 
-@triton.jit
+@inlined
 def store_row(at_v, at_s, total_d, total, peak, wanted, inside, stores_s, NATURAL: tl.constexpr):
     """Writes the state whose sums are complete: (NaN, NaN) if an s was no LSE, (0, -inf) if all states were empty."""
     poisoned = peak != peak
@@ -92,43 +89,48 @@ def all_chunks_kernel(
     D: tl.constexpr, NATURAL: tl.constexpr, RAGGED: tl.constexpr, LEAST_CHUNK: tl.constexpr, MOST_CHUNKS: tl.constexpr,
     BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """One program merges all states of a tile of rows. Ragged: the rows of a tile are heads of one segment."""
-    tile = tl.program_id(0).to(tl.int64)
+    """One program merges all states of a tile of rows."""
+    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)  # [BLOCK_R]
     column = (tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)).to(tl.int64)  # [BLOCK_D]
+    position, head = row // heads, row % heads
+    wanted = row < rows
+    inside = wanted[:, None] & (column < D)[None, :]
     if RAGGED:
-        head_tiles = tl.cdiv(heads, BLOCK_R)
-        segment = tile // head_tiles
-        head = (tile % head_tiles) * BLOCK_R + tl.arange(0, BLOCK_R)  # [BLOCK_R]
-        position = segment + tl.zeros([BLOCK_R], tl.int64)
-        wanted = head < heads
-        begin = tl.load(indptr + segment * ip_s).to(tl.int64)
-        end = tl.load(indptr + (segment + 1) * ip_s).to(tl.int64)
+        begin = tl.load(indptr + position * ip_s, mask=wanted, other=0).to(tl.int64)
+        end = tl.load(indptr + (position + 1) * ip_s, mask=wanted, other=0).to(tl.int64)
         broken = (begin < 0) | (end < begin) | (end > items)
         begin = tl.where(broken, 0, begin)
-        states = tl.where(broken, 0, end - begin).to(tl.int32)
-        chunk = LEAST_CHUNK
+        count = tl.where(broken, 0, end - begin)  # [BLOCK_R]
+        states = tl.max(count, axis=0)
+        chunks = tl.full([BLOCK_R], LEAST_CHUNK, tl.int64)
+        chunk = LEAST_CHUNK  # as large as any row's
         while chunk * MOST_CHUNKS < states:
+            chunks = tl.where(chunk * MOST_CHUNKS < count, 2 * chunk, chunks)
             chunk *= 2
-        first_state = begin + tl.zeros([BLOCK_R], tl.int64)
-        at_v = v + first_state * v_n + head * v_h
-        at_s = s + first_state * s_n + head * s_h
+        at_v = v + begin * v_n + head * v_h
+        at_s = s + begin * s_n + head * s_h
+        parts = tl.max((count + chunks - 1) // chunks, axis=0)
     else:
-        row = tile * BLOCK_R + tl.arange(0, BLOCK_R)  # [BLOCK_R]
-        position, head = row // heads, row % heads
-        wanted = row < rows
+        count = tl.where(wanted, states, 0).to(tl.int64)
+        chunks = tl.full([BLOCK_R], 1, tl.int64) * chunk
         at_v = v + position * v_s + head * v_h
         at_s = s + position * s_s + head * s_h
-    inside = wanted[:, None] & (column < D)[None, :]
+        parts = (states + chunk - 1) // chunk
     at_v = at_v[:, None] + (column * v_d)[None, :]  # [BLOCK_R, BLOCK_D]
 
-    peak = peak_of(at_s, s_n, 0, states, wanted, BLOCK_R)
+    peak = peak_of(at_s, s_n, count * 0, count, states, BLOCK_R)
     if RAGGED:
         peak = tl.where(broken, float("nan"), peak)  # an indptr that points nowhere must not give a number
-    total_d = tl.zeros([BLOCK_R], tl.float32)
+    total_d = tl.full([BLOCK_R], 0.0, tl.float32)
     total = tl.full([BLOCK_R, BLOCK_D], -0.0, tl.float32)
-    for first in range(0, states, chunk):
-        stop = tl.minimum(first + chunk, states)
-        m, d, acc = fold_chunk(at_v, at_s, v_n, s_n, first, stop, wanted, inside, NATURAL, BLOCK_R, BLOCK_D)
+    for part in range(0, parts):
+        first = part * chunks
+        stop = tl.minimum(first + chunks, count)
+        width = tl.minimum(states, chunk)
+        m = peak
+        if parts > 1:
+            m = peak_of(at_s, s_n, first, stop, width, BLOCK_R)
+        d, acc = fold_chunk(at_v, at_s, v_n, s_n, m, first, stop, width, inside, NATURAL, BLOCK_R, BLOCK_D)
         total_d, total = add_partial(total_d, total, peak, m, d, acc, NATURAL, BLOCK_R, BLOCK_D)
     out_v = v_out + (position * vo_s + head * vo_h)[:, None] + (column * vo_d)[None, :]
     out_s = s_out + position * so_s + head * so_h
@@ -151,9 +153,10 @@ def one_chunk_kernel(
     inside = wanted[:, None] & (column < D)[None, :]
     at_v = v + (position * v_s + head * v_h)[:, None] + (column * v_d)[None, :]  # [BLOCK_R, BLOCK_D]
     at_s = s + position * s_s + head * s_h
-    first = part * chunk
-    stop = tl.minimum(first + chunk, states)
-    m, d, acc = fold_chunk(at_v, at_s, v_n, s_n, first, stop, wanted, inside, NATURAL, BLOCK_R, BLOCK_D)
+    first = tl.full([BLOCK_R], 1, tl.int64) * (part * chunk)
+    stop = tl.where(wanted, tl.minimum(first + chunk, states), 0)
+    m = peak_of(at_s, s_n, first, stop, chunk, BLOCK_R)
+    d, acc = fold_chunk(at_v, at_s, v_n, s_n, m, first, stop, chunk, inside, NATURAL, BLOCK_R, BLOCK_D)
     at = part.to(tl.int64) * rows + row
     if tl.program_id(2) == 0:
         tl.store(part_m + at, m, mask=wanted)
@@ -175,8 +178,9 @@ def add_parts_kernel(
     wanted = row < rows
     inside = wanted[:, None] & (column < D)[None, :]
 
-    peak = peak_of(part_m + row, rows, 0, parts, wanted, BLOCK_R)  # a NaN part makes the row NaN
-    total_d = tl.zeros([BLOCK_R], tl.float32)
+    count = tl.where(wanted, parts, 0).to(tl.int64)
+    peak = peak_of(part_m + row, rows, count * 0, count, parts, BLOCK_R)  # a NaN part makes the row NaN
+    total_d = tl.full([BLOCK_R], 0.0, tl.float32)
     total = tl.full([BLOCK_R, BLOCK_D], -0.0, tl.float32)
     for part in range(0, parts):
         at = tl.cast(part, tl.int64) * rows + row
@@ -237,11 +241,12 @@ def merge_segments(
     segments = indptr.shape[0] - 1
     if segments * heads == 0:
         return
-    block_r, block_d, warps = many_state_tile(heads, dim, v.element_size())
+    rows = segments * heads
+    block_r, block_d, warps = many_state_tile(rows, dim, v.element_size())
     launch(
-        all_chunks_kernel, (segments * triton.cdiv(heads, block_r), triton.cdiv(dim, block_d)), v.device,
+        all_chunks_kernel, (triton.cdiv(rows, block_r), triton.cdiv(dim, block_d)), v.device,
         v, s, v_out, s_out, indptr,
-        segments * heads, heads, 0, 0, items,
+        rows, heads, 0, 0, items,
         0, *v.stride(), 0, *s.stride(),
         *v_out.stride(), *s_out.stride(), indptr.stride(0),
         D=dim, NATURAL=natural, RAGGED=True, LEAST_CHUNK=LEAST_CHUNK, MOST_CHUNKS=MOST_CHUNKS,

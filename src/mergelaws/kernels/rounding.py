@@ -6,15 +6,15 @@ hand; compiled kernels use the hardware's conversion.
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
 from mergelaws.backend import INTERPRETED as _INTERPRETED
+from mergelaws.kernels.inlining import inlined
 
 INTERPRETED = tl.constexpr(_INTERPRETED)
 
 
-@triton.jit
+@inlined
 def widened(x):
     """x as float32, exactly."""
     if INTERPRETED and x.dtype == tl.bfloat16:
@@ -22,7 +22,7 @@ def widened(x):
     return x.to(tl.float32)
 
 
-@triton.jit
+@inlined
 def rounded(x, dtype: tl.constexpr):
     """The float32 x in `dtype`, rounded to nearest even; NaN stays NaN."""
     if INTERPRETED and dtype == tl.bfloat16:
