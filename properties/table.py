@@ -61,7 +61,7 @@ def ratio_table(record: Record) -> Table:
 
 def printed(table: Table, width: int, colour: bool) -> str:
     """The table as text."""
-    console = Console(file=StringIO(), width=max(width, 100), force_terminal=colour, no_color=not colour)
+    console = Console(file=StringIO(), width=max(width, 120), force_terminal=colour, no_color=not colour)
     console.print(table)
     file = console.file
     assert isinstance(file, StringIO)

@@ -35,13 +35,19 @@ def peak_of(at_s, stride_n, first, stop, width, BLOCK_R: tl.constexpr):
 
 
 @inlined
+def negative_zeros(BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
+    """What a sum starts from: -0.0 + x is x, for x = -0.0 too. `tl.full` would make a +0.0 of a -0.0."""
+    return tl.full([BLOCK_R, BLOCK_D], 0.0, tl.float32) * -1.0
+
+
+@inlined
 def fold_chunk(
     at_v, at_s, v_n, s_n, m, first, stop, width, inside,
     NATURAL: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """(d, acc) of the states first..stop-1, whose largest s is m: [BLOCK_R] and [BLOCK_R, BLOCK_D]."""
     d = tl.full([BLOCK_R], 0.0, tl.float32)
-    acc = tl.full([BLOCK_R, BLOCK_D], -0.0, tl.float32)  # -0.0 + x is x, for x = -0.0 too
+    acc = negative_zeros(BLOCK_R, BLOCK_D)
     for i in range(0, width):
         state = first + i  # [BLOCK_R]
         s = tl.load(at_s + state * s_n, mask=state < stop, other=float("-inf"))
@@ -122,7 +128,7 @@ def all_chunks_kernel(
     if RAGGED:
         peak = tl.where(broken, float("nan"), peak)  # an indptr that points nowhere must not give a number
     total_d = tl.full([BLOCK_R], 0.0, tl.float32)
-    total = tl.full([BLOCK_R, BLOCK_D], -0.0, tl.float32)
+    total = negative_zeros(BLOCK_R, BLOCK_D)
     for part in range(0, parts):
         first = part * chunks
         stop = tl.minimum(first + chunks, count)
@@ -181,7 +187,7 @@ def add_parts_kernel(
     count = tl.where(wanted, parts, 0).to(tl.int64)
     peak = peak_of(part_m + row, rows, count * 0, count, parts, BLOCK_R)  # a NaN part makes the row NaN
     total_d = tl.full([BLOCK_R], 0.0, tl.float32)
-    total = tl.full([BLOCK_R, BLOCK_D], -0.0, tl.float32)
+    total = negative_zeros(BLOCK_R, BLOCK_D)
     for part in range(0, parts):
         at = tl.cast(part, tl.int64) * rows + row
         m = tl.load(part_m + at, mask=wanted, other=float("-inf"))
