@@ -12,7 +12,7 @@ import torch
 from mergelaws.implementation import Implementation
 
 if TYPE_CHECKING:
-    from properties.cases import States
+    from properties.cases import Problem
 
 _current: Implementation | None = None
 
@@ -63,13 +63,14 @@ def offers(operation: str) -> bool:
     return current().name == "ours" if operation == "conversions" else operation in current().operations
 
 
-def takes(case: States) -> bool:
-    """Whether the implementation claims to take the states of `case`, given as numbers."""
-    claims = current()
+def takes(problem: Problem) -> bool:
+    """Whether the implementation claims to take a problem whose states are spelled out."""
+    claims, case = current(), problem.states
     lses = case.s if isinstance(case.s, tuple) else ()
     values = case.v if isinstance(case.v, tuple) else ()
     return (
-        case.dtype in claims.dtypes
+        offers(problem.operation)
+        and case.dtype in claims.dtypes
         and case.base in bases()
         and (claims.head_dims is None or case.dim in claims.head_dims)
         and (claims.max_states is None or case.count <= claims.max_states)

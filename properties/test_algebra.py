@@ -1,7 +1,7 @@
 """Laws 3, 4, 6 and 7: the states of disjoint key sets form a commutative monoid, and merging counts every state once."""
 
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from oracles import exact
@@ -91,6 +91,7 @@ def test_the_order_of_the_states_does_not_matter(problem: Problem, seed: int) ->
 
 @law(7)
 @given(problem=problems(among=("merge_states", "variable_length_merge_states"), count=st.just(1), filled=True))
+@example(problem=Problem("merge_states", States(dim=8, count=1, v="small"))).via("tl.full compiled -0.0 to 0.0, H200")
 def test_one_state_is_copied(problem: Problem) -> None:
     """N = 1 gives that state, bit for bit where "identity" is claimed."""
     v, s = problem.tensors()

@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +9,7 @@ from properties import call, subject
 from properties.cases import Problem, Segments, States
 from properties.checks import assert_within_bound
 from properties.laws import law
-from properties.public_cases import NUMERIC, PublicCase
+from properties.public_cases import public_examples
 from properties.strategies import faulty_lses, pairs, places, problems, segments, states
 
 
@@ -74,15 +73,13 @@ def test_a_v_that_is_not_finite_is_never_hidden(problem: Problem, fault: float, 
 
 
 @law(1)
-@pytest.mark.parametrize("case", NUMERIC, ids=lambda case: case.name)
-def test_public_reports_come_out_right(case: PublicCase) -> None:
-    """The inputs that broke other kernels, either way round, are merged within the bound (right values: selftest)."""
-    if not subject.takes(case.states) or not subject.offers(case.operation):
-        pytest.skip(f"{subject.current().name} does not claim to take this input")
-    v, s = case.states.tensors()
-    out = call.merge(case.operation, v, s, case.states.base)
-    assert_within_bound(case.operation, v, s, out, case.states.base)
-    if case.operation == "merge_state":
-        back = call.merge("merge_state", v.flip(1), s.flip(1), case.states.base)
-        assert_within_bound("merge_state", v.flip(1), s.flip(1), back, case.states.base)
-
+@given(problem=problems())
+@public_examples
+def test_what_broke_other_kernels_comes_out_right(problem: Problem) -> None:
+    """Every reported input, and any other, is within the bound, in both orders of its states."""
+    if not subject.takes(problem):
+        return
+    v, s = problem.tensors()
+    assert_within_bound(problem.operation, v, s, problem.merged(v, s), problem.base)
+    back_v, back_s = v.flip(1), s.flip(1)
+    assert_within_bound(problem.operation, back_v, back_s, problem.merged(back_v, back_s), problem.base)

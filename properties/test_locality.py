@@ -73,7 +73,7 @@ def test_poison_in_other_rows_stays_there(problem: Problem, row: int, head: int,
     _assert_kept(problem, claim, v[i : i + 1, :, h : h + 1], s[i : i + 1, :, h : h + 1], mine, wanted)
 
 
-@law(13, "merge_states", "variable_length_merge_states")
+@law(13, "variable_length_merge_states")
 @given(case=segments(heads=3, dims=(1, 2, 3, 8)))
 def test_a_segment_has_the_bits_of_its_states_alone(case: Segments) -> None:
     """Segment i of a list has the bits of a list of that segment alone."""

@@ -1,7 +1,7 @@
 """Merging attention states (v, s), and the laws that every implementation of it is held to."""
 
 from mergelaws import backend  # isort: skip  # before Triton is imported: it decides whether kernels are interpreted
-from mergelaws import library
+from mergelaws import library  # noqa: F401  # registers the torch.library operators
 from mergelaws.base import from_flash_attention_2, to_base2, to_natural
 from mergelaws.implementation import Implementation
 from mergelaws.operations import merge_state, merge_state_in_place, merge_states, variable_length_merge_states
@@ -14,7 +14,6 @@ __all__ = [
     "Implementation",
     "backend",
     "from_flash_attention_2",
-    "library",
     "merge_state",
     "merge_state_in_place",
     "merge_states",
