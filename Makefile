@@ -5,6 +5,7 @@
 #   make verify PROFILE=nightly N=8      for longer, in 8 processes
 #   make verify ARGS='--law 5'           anything else that pytest takes
 #   make test                            everything: the laws, the tests of the suite itself, the README's examples
+#   make mutants                         which law kills which wrong implementation
 #
 # To use an environment that is there already, with a torch of your own (a CUDA build, say), name its Python and no
 # environment; nothing is then installed:
@@ -21,21 +22,25 @@ ARGS    ?=
 ifeq ($(strip $(VENV)),)
 RUN   := $(PYTHON)
 READY :=
+export PYTHONPATH := src:$(PYTHONPATH)
 else
 RUN   := $(VENV)/bin/python
 READY := $(VENV)/.ready
 endif
 
-PYTEST = $(RUN) -m pytest -q -n $(N)
+PYTEST = $(RUN) -m pytest -q -n $(N) --dist loadgroup
 
 .DEFAULT_GOAL := verify
-.PHONY: verify test lint types wheel clean
+.PHONY: verify test mutants lint types wheel clean
 
 verify: $(READY)
 	$(PYTEST) properties --impl '$(IMPL)' --hypothesis-profile '$(PROFILE)' $(ARGS)
 
 test: $(READY)
 	$(PYTEST) $(ARGS)
+
+mutants: $(READY)
+	$(RUN) -m selftest.killing
 
 lint: $(READY)
 	$(RUN) -m ruff check .

@@ -113,9 +113,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     mark = item.get_closest_marker("law")
-    missing = [name for name in mark.kwargs["operations"] if not subject.offers(name)] if mark else []
+    missing = subject.missing(**mark.kwargs) if mark else ""
     if missing:
-        pytest.skip(f"{subject.current().name} does not offer {', '.join(missing)}")
+        pytest.skip(f"{subject.current().name} does not offer {missing}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -81,7 +81,7 @@ def local(
     unit = natural_unit(arithmetic.base)
     sum_error = drift + n * U
     s_error = -ctx.log1p(-sum_error) / unit if sum_error < 1 else ctx.inf
-    s_error += arithmetic.log_error * (1 + ctx.ln(row.d) / unit) + U * abs(right.s)
+    s_error += arithmetic.log_error * (1 + row.log_d) + U * abs(right.s)
     return Bound(tuple(component(k) for k in range(len(right.v))), s_error)
 
 

@@ -28,7 +28,8 @@ class Exact:
 class Weights:
     """The weights of one row's non-empty states.
 
-    filled: which states these are. gaps: s_i - m, in the base of s. w: b^(s_i - m), the largest is 1. d: the sum of w.
+    filled: which states these are. m: the largest s_i. gaps: s_i - m, in the base of s. w: b^(s_i - m), the largest is 1.
+    d: the sum of w. log_d: its logarithm, in the base of s.
     """
 
     filled: tuple[int, ...]
@@ -36,6 +37,7 @@ class Weights:
     gaps: tuple[Any, ...]
     w: tuple[Any, ...]
     d: Any
+    log_d: Any
 
 
 def merge(
@@ -62,7 +64,7 @@ def merge(
     states = [[ctx.mpf(x) for x in v[i]] for i in row.filled]
     return Exact(
         tuple(_mean(ctx, row, [state[k] for state in states]) for k in range(dim)),
-        row.m + ctx.ln(row.d) / natural_unit(base, precision),
+        row.m + row.log_d,
     )
 
 
@@ -76,8 +78,10 @@ def weigh(s: Sequence[Any], base: int | str, precision: int = PRECISION) -> Weig
     filled = tuple(i for i, x in enumerate(lses) if x != ctx.ninf)
     m = max((lses[i] for i in filled), default=ctx.ninf)
     gaps = tuple(lses[i] - m for i in filled)
-    w = tuple(ctx.exp(gap * unit) for gap in gaps)
-    return Weights(filled, m, gaps, w, ctx.fsum(w))
+    w = tuple(ctx.exp(gap) if base == "e" else ctx.power(2, gap) for gap in gaps)
+    heaviest = gaps.index(0) if filled else 0
+    rest = ctx.fsum(w[:heaviest] + w[heaviest + 1 :])  # d - 1, with the digits that d has no room for
+    return Weights(filled, m, gaps, w, 1 + rest, ctx.log1p(rest) / unit)
 
 
 def natural_unit(base: int | str, precision: int = PRECISION) -> Any:

@@ -13,11 +13,11 @@ import numpy
 from numpy.typing import NDArray
 
 from oracles.bounds import DEEPEST, FLUSH, FLUSHED_GAP, LEAST, UNIT, Arithmetic, U
+from oracles.exact import natural_unit
 
 Array = NDArray[numpy.float64]
 
 GUARD = 2.0**-24
-_LN2 = float(numpy.log(2.0))
 _NO_WEIGHT = -1100.0  # b to this is 0 in float64
 _MOST_ELEMENTS = 1 << 18  # of v in one pass: what it works on fits the cache
 
@@ -33,7 +33,8 @@ class Ratios:
 def screen(v: Array, s: Array, v_out: Array, s_out: Array, dtype: str, arithmetic: Arithmetic) -> Ratios:
     """The ratios of R rows: states v [R, N, D] and s [R, N], results v_out [R, D] and s_out [R], exact values in float64.
 
-    s is in the base of `arithmetic`; v_out was stored in `dtype`. R, N and D may be 0.
+    s is in the base of `arithmetic`; v_out was stored in `dtype`. R, N and D may be 0. Raises ValueError for a base that is
+    neither 2 nor "e".
     """
     rows, count, dim = v.shape
     step = max(1, _MOST_ELEMENTS // max(1, count * dim))
@@ -47,15 +48,15 @@ def screen(v: Array, s: Array, v_out: Array, s_out: Array, dtype: str, arithmeti
 
 def undecided(ratios: Ratios) -> NDArray[numpy.bool_]:
     """The rows [R] that float64 cannot decide: a ratio within GUARD of 1."""
-    near_v = numpy.abs(ratios.v - 1.0) <= GUARD
-    near_s: NDArray[numpy.bool_] = numpy.abs(ratios.s - 1.0) <= GUARD
-    return near_s | near_v.any(axis=1)
+    near_v, near_s = numpy.abs(ratios.v - 1.0) <= GUARD, numpy.abs(ratios.s - 1.0) <= GUARD
+    rows: NDArray[numpy.bool_] = numpy.logical_or.reduce(near_v, axis=1) | near_s
+    return rows
 
 
 def _screen(v: Array, s: Array, v_out: Array, s_out: Array, dtype: str, arithmetic: Arithmetic) -> tuple[Array, Array]:
-    unit = 1.0 if arithmetic.base == "e" else _LN2
-    poisoned = (numpy.isnan(s) | numpy.isposinf(s)).any(axis=1)  # [R]
-    filled: NDArray[numpy.bool_] = numpy.isfinite(s)  # [R, N]
+    unit = float(natural_unit(arithmetic.base))
+    poisoned = numpy.logical_or.reduce(numpy.isnan(s) | numpy.isposinf(s), axis=1)  # [R]
+    filled = numpy.isfinite(s)  # [R, N]
     n = filled.sum(axis=1)  # [R]
     empty = ~poisoned & (n == 0)
     m = numpy.where(filled, s, -numpy.inf).max(axis=1, initial=-numpy.inf)
@@ -71,7 +72,7 @@ def _screen(v: Array, s: Array, v_out: Array, s_out: Array, dtype: str, arithmet
     broken = None
     if not numpy.isfinite(v).all():
         sound = numpy.isfinite(v)
-        broken = (filled[:, :, None] & ~sound).any(axis=1)  # [R, D]
+        broken = numpy.logical_or.reduce(filled[:, :, None] & ~sound, axis=1)  # [R, D]
         v = numpy.where(sound & filled[:, :, None], v, 0.0)  # an empty state's v is not looked at
     star = _weighted(p, v)  # [R, D]
     distance = numpy.abs(v - star[:, None])  # [R, N, D]

@@ -17,6 +17,7 @@ State = tuple[torch.Tensor, torch.Tensor]
 
 
 TWO_STATES = ("merge_state", "merge_state_in_place")
+MANY_STATES = ("merge_states", "variable_length_merge_states")
 
 
 def merge(operation: str, v: torch.Tensor, s: torch.Tensor, base: int | str = 2) -> State:

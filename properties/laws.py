@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from mergelaws.implementation import OPERATIONS
 from properties import record
 
 LAWS = {
@@ -36,13 +37,14 @@ LAWS = {
 Test = TypeVar("Test", bound=Callable[..., Any])
 
 
-def law(number: int, *operations: str) -> Callable[[Test], Test]:
+def law(number: int, *operations: str, any_of: tuple[str, ...] = OPERATIONS) -> Callable[[Test], Test]:
     """Marks a property, or a test without Hypothesis, as one of law `number`, and counts its examples.
 
-    operations: those that it needs; without them the property is skipped for an implementation. Goes above `@given`.
+    operations: those that it needs, all of them; any_of: those of which it needs one. An implementation without them is
+    not asked. Goes above `@given`.
     """
     assert number in LAWS, f"there is no law {number}"
-    mark_of_law = pytest.mark.law(number, operations=operations)
+    mark_of_law = pytest.mark.law(number, operations=operations, any_of=any_of)
 
     def mark(test: Test) -> Test:
         handle = getattr(test, "hypothesis", None)

@@ -5,7 +5,8 @@ They are functions that look the claims up while drawing, so that one process ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -33,40 +34,57 @@ def _float32(number: float) -> float:
     return float(numpy.float32(number))
 
 
+@functools.cache
+def _one_of(options: tuple[Any, ...]) -> st.SearchStrategy[Any]:
+    """`st.sampled_from`, built once: to build one per draw costs more than the draw."""
+    return st.sampled_from(options)
+
+
 @st.composite
-def dtypes(draw: Any) -> str:
+def _claimed(draw: Any, options: Callable[[], tuple[Any, ...]]) -> Any:
+    """One of the options that the implementation under test leaves, looked up while drawing."""
+    return draw(_one_of(options()))
+
+
+def dtypes() -> st.SearchStrategy[str]:
     """A dtype of v that is claimed."""
-    return str(draw(st.sampled_from(subject.current().dtypes)))
+    return _claimed(lambda: tuple(subject.current().dtypes))
 
 
-@st.composite
-def lse_bases(draw: Any) -> int | str:
+def lse_bases() -> st.SearchStrategy[int | str]:
     """A base that is claimed."""
-    base: int | str = draw(st.sampled_from(subject.bases()))
-    return base
+    return _claimed(subject.bases)
 
 
-@st.composite
-def head_dims(draw: Any, among: Sequence[int] = HEAD_DIMS) -> int:
+def head_dims(among: Sequence[int] = HEAD_DIMS) -> st.SearchStrategy[int]:
     """A head size that is claimed: one of `among`, or the smallest that is taken if none of them is."""
-    claimed = subject.current().head_dims
-    taken = [dim for dim in among if claimed is None or dim in claimed]
-    return int(draw(st.sampled_from(taken or [min(claimed or among)])))
+
+    def options() -> tuple[int, ...]:
+        claimed = subject.current().head_dims
+        taken = tuple(dim for dim in among if claimed is None or dim in claimed)
+        return taken or (min(claimed or among),)
+
+    return _claimed(options)
 
 
-@st.composite
-def counts(draw: Any, least: int = 1, most: int = 40) -> int:
+def counts(least: int = 1, most: int = 40) -> st.SearchStrategy[int]:
     """A number of states N that is claimed."""
-    limit = subject.current().max_states
-    most = most if limit is None else min(most, limit)
-    return int(draw(st.sampled_from([count for count in COUNTS if least <= count <= most])))
+
+    def options() -> tuple[int, ...]:
+        limit = subject.current().max_states
+        return tuple(count for count in COUNTS if least <= count <= (most if limit is None else min(most, limit)))
+
+    return _claimed(options)
 
 
-@st.composite
-def head_counts(draw: Any, most: int) -> int:
+def head_counts(most: int) -> st.SearchStrategy[int]:
     """A number of heads H from 1 to `most` that is claimed."""
-    limit = subject.current().max_heads
-    return int(draw(st.integers(1, most if limit is None else min(most, limit))))
+
+    def options() -> tuple[int, ...]:
+        limit = subject.current().max_heads
+        return tuple(range(1, 1 + (most if limit is None else min(most, limit))))
+
+    return _claimed(options)
 
 
 def finite_lses() -> st.SearchStrategy[float]:
@@ -96,11 +114,10 @@ V_NAMES = tuple(V_REGIMES)
 FILLED = tuple(name for name in LSE_NAMES if "empty" not in name)
 
 
-@st.composite
-def garbage(draw: Any) -> str:
+def garbage() -> st.SearchStrategy[str]:
     """What the v of empty states holds: anything finite, and where it is claimed to be ignored, anything."""
-    kinds = [kind for kind in GARBAGE if subject.current().empty_v == "ignored" or kind not in ("nan", "inf")]
-    return str(draw(st.sampled_from(kinds)))
+    finite = tuple(kind for kind in GARBAGE if kind not in ("nan", "inf"))
+    return _claimed(lambda: tuple(GARBAGE) if subject.current().empty_v == "ignored" else finite)
 
 
 def _spelled_or_regime(numbers: st.SearchStrategy[float], regimes: Sequence[str]) -> st.SearchStrategy[Any]:
@@ -147,10 +164,9 @@ def pairs(**wanted: Any) -> st.SearchStrategy[States]:
     return states(count=st.just(2), **wanted)
 
 
-@st.composite
-def operations(draw: Any, among: Sequence[str] = OPERATIONS) -> str:
+def operations(among: Sequence[str] = OPERATIONS) -> st.SearchStrategy[str]:
     """An operation that is offered."""
-    return str(draw(st.sampled_from([name for name in among if subject.offers(name)])))
+    return _claimed(lambda: tuple(name for name in among if subject.offers(name)))
 
 
 def problems(
@@ -158,16 +174,13 @@ def problems(
 ) -> st.SearchStrategy[Problem]:
     """States and an operation of `among` that merges them; `count` is N for the N-state operations."""
     kind = filled_states if filled else states
-    two = [name for name in among if name in TWO_STATES]
-    many = [name for name in among if name not in TWO_STATES]
+    operation, two, many = operations(among), kind(count=st.just(2), **wanted), kind(count=count, **wanted)
 
     @st.composite
     def one(draw: Any) -> Problem:
-        operation = draw(operations(among))
-        number = st.just(2) if operation in two else count
-        return Problem(operation, draw(kind(count=number, **wanted)))
+        name = draw(operation)
+        return Problem(name, draw(two if name in TWO_STATES else many))
 
-    assert two or many
     return one()
 
 
@@ -183,11 +196,10 @@ def segments(**wanted: Any) -> st.SearchStrategy[Segments]:
     )
 
 
-@st.composite
-def faulty_lses(draw: Any) -> float:
+def faulty_lses() -> st.SearchStrategy[float]:
     """An s that is no LSE, and for which the implementation has a policy."""
-    with_policy = [float("inf")] + ([] if subject.current().nan_lse == "any" else [float("nan")])
-    return float(draw(st.sampled_from(with_policy)))
+    infinity, nan = float("inf"), float("nan")
+    return _claimed(lambda: (infinity,) if subject.current().nan_lse == "any" else (infinity, nan))
 
 
 def places() -> st.SearchStrategy[int]:

@@ -63,6 +63,14 @@ def offers(operation: str) -> bool:
     return current().name == "ours" if operation == "conversions" else operation in current().operations
 
 
+def missing(operations: tuple[str, ...], any_of: tuple[str, ...]) -> str:
+    """Which operations a property needs and the implementation does not offer, in words; "" if it can be asked."""
+    absent = [name for name in operations if not offers(name)]
+    if not any(offers(name) for name in any_of):
+        absent.append(" or ".join(any_of))
+    return " and ".join(absent)
+
+
 def takes(problem: Problem) -> bool:
     """Whether the implementation claims to take a problem whose states are spelled out."""
     claims, case = current(), problem.states

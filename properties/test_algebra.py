@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from oracles import exact
 from properties import call, subject, trees
-from properties.call import TWO_STATES
+from properties.call import MANY_STATES, TWO_STATES
 from properties.cases import Problem, States
 from properties.checks import assert_same_bits, assert_same_v, assert_within_bound
 from properties.laws import law
@@ -41,7 +41,7 @@ def test_merging_is_associative(case: States) -> None:
     trees.assert_tracked("merge_state", right_first, right, inputs, case.base)
 
 
-@law(6)
+@law(6, any_of=TWO_STATES)
 @given(problem=problems(filled=True, among=TWO_STATES, v_regimes=("ordinary", "sinks", "cancelling", "limits")))
 def test_a_state_merged_with_itself_counts_twice(problem: Problem) -> None:
     """x + x = (v, s + 1) in base 2, (v, s + ln 2) in base e: bit for bit where that is claimed, s rounded once."""
@@ -56,8 +56,8 @@ def test_a_state_merged_with_itself_counts_twice(problem: Problem) -> None:
             assert_same_bits(problem.operation, "x + x is (v, s + 1)", out, wanted, inputs)
 
 
-@law(6)
-@given(problem=problems(filled=True, among=("merge_states", "variable_length_merge_states"), count=counts()))
+@law(6, any_of=MANY_STATES)
+@given(problem=problems(filled=True, among=MANY_STATES, count=counts()))
 def test_n_copies_count_n_times(problem: Problem) -> None:
     """x + ... + x, n times, is (v, s + log n) within the bound."""
     v, s = problem.tensors()
@@ -67,7 +67,7 @@ def test_n_copies_count_n_times(problem: Problem) -> None:
 
 
 @law(7, "merge_state", "merge_states")
-@given(case=states(count=counts(most=8), rows=1, heads=1, dims=(1, 2, 3)), picks=PICKS)
+@given(case=states(count=counts(least=2, most=8), rows=1, heads=1, dims=(1, 2, 3)), picks=PICKS)
 def test_n_states_equal_any_tree_of_two(case: States, picks: tuple[int, ...]) -> None:
     """merge_states and every fold and tree of merge_state give the exact merge, each within its composed bound."""
     v, s = case.tensors()
@@ -89,8 +89,8 @@ def test_the_order_of_the_states_does_not_matter(problem: Problem, seed: int) ->
     assert_within_bound(problem.operation, v, s, out, problem.base)
 
 
-@law(7)
-@given(problem=problems(among=("merge_states", "variable_length_merge_states"), count=st.just(1), filled=True))
+@law(7, any_of=MANY_STATES)
+@given(problem=problems(among=MANY_STATES, count=st.just(1), filled=True))
 @example(problem=Problem("merge_states", States(dim=8, count=1, v="small"))).via("tl.full compiled -0.0 to 0.0, H200")
 def test_one_state_is_copied(problem: Problem) -> None:
     """N = 1 gives that state, bit for bit where "identity" is claimed."""

@@ -5,14 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from properties import subject
-from properties.call import TWO_STATES
+from properties.call import MANY_STATES, TWO_STATES
 from properties.cases import Problem
 from properties.checks import assert_same_bits, assert_within_bound
 from properties.laws import law
 from properties.strategies import counts, problems
-
-MANY_STATES = ("merge_states", "variable_length_merge_states")
-FINITE_V = ("ordinary", "constant", "sinks", "cancelling", "mixed", "limits", "small")
 
 
 def _settled(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -20,7 +17,7 @@ def _settled(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
     return torch.where(torch.isneginf(s)[..., None], torch.zeros_like(v), v), s
 
 
-@law(5)
+@law(5, any_of=TWO_STATES)
 @given(problem=problems(among=TWO_STATES), side=st.integers(0, 1))
 def test_merging_with_empty_changes_nothing(problem: Problem, side: int) -> None:
     """x + (0, -inf) = (0, -inf) + x = x, bit for bit where that is claimed."""
@@ -37,7 +34,7 @@ def test_merging_with_empty_changes_nothing(problem: Problem, side: int) -> None
         assert_same_bits(problem.operation, "merging with empty changes no bit", out, wanted, inputs)
 
 
-@law(5)
+@law(5, any_of=TWO_STATES)
 @given(problem=problems(among=TWO_STATES), times=st.integers(2, 4))
 def test_merging_with_empty_again_and_again_changes_nothing(problem: Problem, times: int) -> None:
     """x + empty + ... + empty = x."""
@@ -55,7 +52,7 @@ def test_merging_with_empty_again_and_again_changes_nothing(problem: Problem, ti
         assert_within_bound(problem.operation, v[:, :1], s[:, :1], state, problem.base)
 
 
-@law(5)
+@law(5, any_of=MANY_STATES)
 @given(problem=problems(among=MANY_STATES, count=counts()), place=st.integers(0, 63))
 def test_one_state_among_empties_is_copied(problem: Problem, place: int) -> None:
     """N states of which one is not empty give that state, whatever its position and whatever the others' v holds."""
@@ -71,7 +68,7 @@ def test_one_state_among_empties_is_copied(problem: Problem, place: int) -> None
         assert_same_bits(problem.operation, "one state among empties is copied", out, wanted, inputs)
 
 
-@law(5)
+@law(5, any_of=MANY_STATES)
 @given(problem=problems(among=MANY_STATES, count=counts(most=17)), holes=st.lists(st.integers(0, 17), max_size=5))
 def test_empties_among_states_change_nothing(problem: Problem, holes: list[int]) -> None:
     """Empty states put in anywhere leave the merge within the bound of the others', and its bits if "padding" is claimed."""

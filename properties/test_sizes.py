@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from properties import call, subject
-from properties.call import TWO_STATES
+from properties.call import MANY_STATES, TWO_STATES
 from properties.cases import States
 from properties.checks import assert_same_bits, assert_within_bound
 from properties.laws import law
@@ -17,7 +17,6 @@ from mergelaws.implementation import OPERATIONS
 HEADS = (1, 64, 65, 96, 97, 128, 200)
 DIMS = (1, 3, 8, 24, 64, 80, 96, 112, 128, 160, 192, 256, 512, 576)
 COUNTS = (1, 2, 3, 31, 32, 33, 48, 100)
-MANY_STATES = ("merge_states", "variable_length_merge_states")
 
 State = tuple[torch.Tensor, torch.Tensor]
 

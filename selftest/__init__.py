@@ -1,0 +1,1 @@
+"""Who judges the judge: the oracles, the strategies, the mutants, and that nothing is left untested."""

@@ -1,0 +1,215 @@
+"""Running the properties in this process on one implementation after another, and who kills whom.
+
+The budget is fixed: the same examples every time (derandomized, no database), few per property, no shrinking. Run as a
+program it prints the matrix of mutants and laws; `make mutants` does that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import itertools
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import mergelaws  # before Triton  # isort: skip
+import pytest
+import torch
+from hypothesis import HealthCheck, Phase, settings
+from rich.console import Console
+from rich.progress import Progress
+
+import properties
+from implementations.mutants import MUTANTS
+from implementations.variants import VARIANTS
+from properties import record, subject
+from properties.laws import LAWS
+
+EXAMPLES = 40  # per property and implementation
+CORPUS = {**MUTANTS, **VARIANTS}
+
+
+@dataclass(frozen=True)
+class Property:
+    """One property, or one parameter set of a test: its law, its name, what it needs, and the test itself."""
+
+    law: int
+    name: str
+    needs: dict[str, tuple[str, ...]]
+    run: Callable[[], None]
+
+
+@dataclass
+class Judgement:
+    """What the properties say of one implementation: the first kill of each law, as (property, examples, message)."""
+
+    name: str
+    kills: dict[int, tuple[str, int, str]] = field(default_factory=dict)
+    examples: int = 0
+    first: tuple[int, str, int] | None = None  # law, property, examples of that property
+    seconds: float = 0.0
+
+
+def all_properties() -> list[Property]:
+    """Every property of every file, law by law; those that need a GPU only where there is one."""
+    found = []
+    for path in sorted(Path(properties.__path__[0]).glob("test_*.py")):
+        module = importlib.import_module(f"properties.{path.stem}")
+        for name, test in vars(module).items():
+            marks = getattr(test, "pytestmark", [])
+            law = next((mark for mark in marks if mark.name == "law"), None)
+            gpu = any(mark.name == "gpu" for mark in marks)
+            if law is None or test.__module__ != module.__name__ or (gpu and not torch.cuda.is_available()):
+                continue
+            for words, run in _runs(name, test, marks):
+                found.append(Property(law.args[0], words, law.kwargs, run))
+    return sorted(found, key=lambda one: one.law)
+
+
+def _runs(name: str, test: Any, marks: list[Any]) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The test as functions without arguments: a state machine's case, or a call per set of parameters."""
+    if isinstance(test, type):
+        yield name, lambda: test("runTest").runTest()
+        return
+    choices = []
+    for mark in marks:
+        if mark.name == "parametrize":
+            names = [word.strip() for word in mark.args[0].split(",")]
+            choices.append([dict(zip(names, value if len(names) > 1 else (value,), strict=True)) for value in mark.args[1]])
+    for chosen in itertools.product(*choices):
+        keywords = {key: value for one in chosen for key, value in one.items()}
+        yield name, partial(test, **keywords)
+
+
+def judge(name: str, examples: int = EXAMPLES, stop_early: bool = True) -> Judgement:
+    """The judgement of the corpus's implementation `name`. stop_early: a law that has killed is not asked again."""
+    settings.register_profile(
+        "mutants",
+        parent=settings.get_profile("default"),
+        max_examples=examples,
+        stateful_step_count=15,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    settings.load_profile("mutants")
+    judgement, began = Judgement(name), time.monotonic()
+    with subject.using(CORPUS[name]), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        for one in all_properties():
+            if stop_early and one.law in judgement.kills:
+                continue
+            if not subject.missing(**one.needs):
+                _ask(one, judgement)
+    judgement.seconds = time.monotonic() - began
+    return judgement
+
+
+def _ask(one: Property, judgement: Judgement) -> None:
+    record.reset()
+    try:
+        one.run()
+    except pytest.skip.Exception:
+        pass
+    except Exception as error:  # whatever a mutant raises is its death
+        spent = record.current().examples[one.law]
+        message = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        judgement.kills.setdefault(one.law, (one.name, spent, message[:200]))
+        if judgement.first is None:
+            judgement.first = (one.law, one.name, spent)
+    judgement.examples += record.current().examples[one.law]
+
+
+def judge_all(names: list[str], workers: int, tell: Callable[[Judgement], None] = lambda _: None) -> list[Judgement]:
+    """The judgements of several implementations, in the order of `names`, by several processes."""
+    done: dict[str, Judgement] = {}
+    with ProcessPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        for future in as_completed([pool.submit(judge, name) for name in names]):
+            judgement = future.result()
+            done[judgement.name] = judgement
+            tell(judgement)
+    return [done[name] for name in names]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the judgements of the whole corpus come to."""
+
+    mutants: list[Judgement]
+    variants: list[Judgement]
+
+    @property
+    def alive(self) -> list[str]:
+        """Mutants that no law killed."""
+        return [one.name for one in self.mutants if not one.kills]
+
+    @property
+    def wronged(self) -> list[Judgement]:
+        """Right implementations that a law killed."""
+        return [one for one in self.variants if one.kills]
+
+    @property
+    def idle(self) -> list[int]:
+        """Laws that kill nothing, of those that have properties."""
+        asked = {one.law for one in all_properties()}
+        return sorted(law for law in asked if not any(law in one.kills for one in self.mutants))
+
+    def closing_line(self) -> str:
+        """killed K of K, lives L of L."""
+        killed, lives = len(self.mutants) - len(self.alive), len(self.variants) - len(self.wronged)
+        return f"killed {killed} of {len(self.mutants)}, lives {lives} of {len(self.variants)}"
+
+
+def matrix(verdict: Verdict) -> str:
+    """Mutants down, laws across; x where a law kills, then the first killer and the examples that it took."""
+    laws = [law for law in LAWS if any(law == one.law for one in all_properties())]
+    width = max(len(name) for name in CORPUS)
+    lines = [" " * width + "  " + "".join(f"{law:>3}" for law in laws) + "  first killed by (examples)"]
+    for one in [*verdict.mutants, *verdict.variants]:
+        marks = "".join("  x" if law in one.kills else "  ." for law in laws)
+        first = f"{one.first[1].removeprefix('test_')} ({one.first[2]})" if one.first else "lives"
+        lines.append(f"{one.name:<{width}}  {marks}  {first}")
+    total = "".join(f"{sum(law in one.kills for one in verdict.mutants):>3}" for law in laws)
+    lines.append(f"{'killed by each law':<{width}}  {total}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Judges the corpus, prints the matrix and the closing line; 0 if every mutant dies, every variant lives, every law kills."""
+    assert mergelaws.__version__
+    console = Console()
+    workers = os.cpu_count() or 1
+    began = time.monotonic()
+    with Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task("judging", total=len(CORPUS))
+        judgements = judge_all(list(CORPUS), workers, lambda _: progress.advance(task))
+    verdict = Verdict(judgements[: len(MUTANTS)], judgements[len(MUTANTS) :])
+    print(matrix(verdict))
+    for name in verdict.alive:
+        console.print(f"[bold red]lives, and is wrong:[/] {name}", highlight=False)
+    for one in verdict.wronged:
+        for law, (test, _, message) in one.kills.items():
+            console.print(f"[bold red]dies, and is right:[/] {one.name}, law {law}, {test}: {message}", highlight=False)
+    for law in verdict.idle:
+        console.print(f"[bold red]kills nothing:[/] law {law}", highlight=False)
+    spent = [one.first[2] for one in verdict.mutants if one.first]
+    print(f"examples to the first kill: median {median(spent):g}, most {max(spent)}; {time.monotonic() - began:.0f} s")
+    print(verdict.closing_line())
+    return 1 if verdict.alive or verdict.wronged or verdict.idle else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
