@@ -28,7 +28,7 @@ RUN   := $(VENV)/bin/python
 READY := $(VENV)/.ready
 endif
 
-PYTEST = $(RUN) -m pytest -q -n $(N) --dist loadgroup
+PYTEST = $(RUN) -m pytest -n $(N)
 
 .DEFAULT_GOAL := verify
 .PHONY: verify test mutants lint types wheel clean
@@ -37,7 +37,7 @@ verify: $(READY)
 	$(PYTEST) properties --impl '$(IMPL)' --hypothesis-profile '$(PROFILE)' $(ARGS)
 
 test: $(READY)
-	$(PYTEST) $(ARGS)
+	$(PYTEST) --dist loadgroup $(ARGS)
 
 mutants: $(READY)
 	$(RUN) -m selftest.killing

@@ -56,19 +56,23 @@ def fixed(tolerance: float, relative: float) -> Judge:
     """Within tolerance + relative |right| everywhere, v and s alike."""
 
     def close(got: State, right: State) -> bool:
-        pairs = zip(got, right, strict=True)
-        return all(bool(((x.float() - y).abs() <= tolerance + relative * y.abs()).all()) for x, y in pairs)
+        return all(_close(x, y, tolerance, relative) for x, y in zip(got, right, strict=True))
 
     return close
 
 
 def twice_the_rounding(got: State, right: State) -> bool:
     """The largest error of v is at most twice that of the right v rounded to its dtype; s within 1e-5 + 1e-5 |s|."""
-    error = (got[0].float() - right[0]).abs().max()
-    rounding = (right[0].to(got[0].dtype).float() - right[0]).abs().max()
-    same = (got[1] == right[1]) | ((got[1] - right[1]).abs() <= 1e-5 + 1e-5 * right[1].abs())
-    near = fixed(1e-5, 1e-5)((got[0], right[1]), (right[0].to(got[0].dtype).float(), right[1]))
-    return bool(error <= 2.0 * rounding or near) and bool(same.all())
+    rounded = right[0].to(got[0].dtype).float()
+    error, rounding = ((v - right[0]).abs().max() for v in (got[0].float(), rounded))
+    good_v = bool(error <= 2.0 * rounding) or _close(got[0], rounded, 1e-5, 1e-5)
+    return good_v and _close(got[1], right[1], 1e-5, 1e-5)
+
+
+def _close(got: Tensor, right: Tensor, tolerance: float, relative: float) -> bool:
+    error = (got.float() - right).abs()
+    near = error.isfinite() & (error <= tolerance + relative * right.abs())
+    return bool((near | (got.float() == right)).all())
 
 
 def accepted(got: State, right: State, dtype: torch.dtype, judge: Judge) -> bool:

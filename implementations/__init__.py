@@ -11,12 +11,24 @@ from pathlib import Path
 from mergelaws.implementation import Implementation
 
 _CORPORA = ("mutants", "variants")
+_FILES = {"torch": "torch_reference"}  # the names that are not those of their files
 
 
 def known() -> list[str]:
     """The names of the implementations that have a file here."""
-    here = [module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg]
-    return sorted(here, key=lambda name: (name != "ours", name))
+    names = {file: name for name, file in _FILES.items()}
+    here = [names.get(module.name, module.name) for module in pkgutil.iter_modules(__path__) if not module.ispkg]
+    return sorted(here, key=lambda name: (name not in ("ours", "torch"), name))
+
+
+def require(module: str, package: str) -> None:
+    """Raises LookupError, which says what to install, if there is no `module`; imports no more than its parents."""
+    try:
+        found = importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # a parent is missing
+        found = False
+    if not found:
+        raise LookupError(f"there is no module {module!r} here; pip install {package}")
 
 
 def find(target: str) -> Implementation:
@@ -37,7 +49,7 @@ def find(target: str) -> Implementation:
     module = _file(Path(place)) if place.endswith(".py") else _module(place, target)
     found = getattr(module, attribute, None)
     if found is None:
-        raise LookupError(f"{target!r}: {module.__name__} was loaded and has no attribute {attribute!r}")
+        raise LookupError(f"{target!r}: {place} was loaded and has no attribute {attribute!r}")
     if isinstance(found, Implementation):
         return found
     if callable(found):
@@ -46,11 +58,12 @@ def find(target: str) -> Implementation:
 
 
 def _known(name: str) -> Implementation:
+    name = {file: name for name, file in _FILES.items()}.get(name, name)
     if name not in known():
         raise LookupError(
             f"there is no implementation {name!r}; known are {', '.join(known())}, and any module:attribute or file.py:attribute"
         )
-    return importlib.import_module(f"implementations.{name}").implementation  # type: ignore[no-any-return]
+    return importlib.import_module(f"implementations.{_FILES.get(name, name)}").implementation  # type: ignore[no-any-return]
 
 
 def _module(name: str, target: str) -> object:

@@ -1,5 +1,8 @@
-"""The kernels of this project. They claim everything but "padding": the chunks of a row are counted from its first state,
-empty or not, so empties among several states can move a chunk's edge and with it a rounding."""
+"""The kernels of this project. They claim everything but "padding".
+
+The chunks of a row are counted from its first state, empty or not, so empties among several states can move a chunk's edge
+and with it a rounding.
+"""
 
 import mergelaws
 from mergelaws.implementation import Implementation

@@ -48,9 +48,7 @@ def merge_states(v: torch.Tensor, s: torch.Tensor, base: int | str = 2) -> State
     return _out_of_place("merge_states", base, (positions, heads, dim), v=v, s=s)
 
 
-def variable_length_merge_states(
-    v: torch.Tensor, s: torch.Tensor, indptr: torch.Tensor, base: int | str = 2
-) -> State:
+def variable_length_merge_states(v: torch.Tensor, s: torch.Tensor, indptr: torch.Tensor, base: int | str = 2) -> State:
     """(v [S, H, D], s [S, H]) of the segments of v [nnz, H, D], s [nnz, H] that indptr [S + 1] cuts."""
     shape = (indptr.shape[0] - 1, *v.shape[1:])
     return _out_of_place("variable_length_merge_states", base, shape, v=v, s=s, indptr=indptr)

@@ -111,9 +111,9 @@ def _assert_same(
     if not bool(different.any()):
         return
     first = tuple(int(index) for index in different.nonzero()[0])
+    dtype, count = name_of(inputs[next(iter(inputs))].dtype), int(different.sum())
     lines = [
-        f"{operation}, {name_of(inputs[next(iter(inputs))].dtype)}: {claim}, but {int(different.sum())} of "
-        f"{different.numel()} elements of {output} differ, the first at {list(first)}",
+        f"{operation}, {dtype}: {claim}, but {count} of {different.numel()} elements of {output} differ, the first at {list(first)}",
         *(f"  input     {name} = {spelled(tensor)}" for name, tensor in inputs.items()),
         f"  expected  {output} = {spelled(wanted[first])}",
         f"  actual    {output} = {spelled(got[first])}",
@@ -135,7 +135,8 @@ def _as_meant(s: torch.Tensor) -> torch.Tensor:
 def _rows_of_states(tensor: torch.Tensor) -> numpy.typing.NDArray[numpy.float64]:
     """[S, N, H, D] as [S * H, N, D] in float64."""
     values = numpy.moveaxis(exact_values(tensor), 1, 2)
-    return values.reshape(values.shape[0] * values.shape[1], *values.shape[2:])
+    rows: numpy.typing.NDArray[numpy.float64] = values.reshape(values.shape[0] * values.shape[1], *values.shape[2:])
+    return rows
 
 
 def name_of(dtype: torch.dtype) -> str:

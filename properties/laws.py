@@ -48,12 +48,13 @@ def law(number: int, *operations: str, any_of: tuple[str, ...] = OPERATIONS) -> 
 
     def mark(test: Test) -> Test:
         handle = getattr(test, "hypothesis", None)
+        counted: Any = test
         if handle is not None:
             handle.inner_test = _counted(number, test.__name__, handle.inner_test, targets=True)
-            return mark_of_law(test)  # type: ignore[no-any-return]
-        if isinstance(test, type):
-            return mark_of_law(test)
-        return mark_of_law(_counted(number, test.__name__, test, targets=False))
+        elif not isinstance(test, type):
+            counted = _counted(number, test.__name__, test, targets=False)
+        marked: Test = mark_of_law(counted)
+        return marked
 
     return mark
 

@@ -40,6 +40,8 @@ def laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
     elif layout == "misaligned":
         view = tensor.new_full((tensor.numel() + 1,), float("nan"))[1:].view(tensor.shape)
     else:
-        at = {"expanded rows": 0, "expanded heads": max(0, tensor.ndim - 2), "expanded columns": tensor.ndim - 1}[layout]
+        at = {"expanded rows": 0, "expanded heads": max(0, tensor.ndim - 2), "expanded columns": tensor.ndim - 1}[
+            layout
+        ]
         return tensor.narrow(at, 0, 1).contiguous().expand(tensor.shape)
     return view.copy_(tensor)

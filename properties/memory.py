@@ -26,7 +26,9 @@ _ALLOCATIONS = {
 class Guarded:
     """One tensor inside a poisoned buffer of its own."""
 
-    def __init__(self, shape: Sequence[int], stride: Sequence[int], dtype: torch.dtype, device: torch.device | str):
+    def __init__(
+        self, shape: Sequence[int], stride: Sequence[int], dtype: torch.dtype, device: torch.device | str
+    ) -> None:
         reach = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True)) if 0 not in shape else 0
         self._buffer = torch.full((reach + 2 * GUARD,), _poison(dtype), dtype=dtype, device=device)
         self.tensor = self._buffer.as_strided(tuple(shape), tuple(stride), GUARD)
@@ -61,7 +63,7 @@ class GuardedAllocations(TorchDispatchMode):
     """Within the block, memory that PyTorch allocates without a value is guarded and starts as NaN."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.given: list[Guarded] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -20,6 +20,12 @@ Array = NDArray[numpy.float64]
 EDGES = (0.5, 1.0, 8.0, 11.0, 23.0, 24.0, 25.0, 80.0, 125.5, 126.0, 127.5, 148.0, 149.0, 150.5, 200.0, 1e4, 3e38)
 
 
+def _signed(random: Generator, shape: tuple[int, ...], least: float, most: float) -> Array:
+    """Numbers of either sign, their sizes spread evenly over the decades from 10^least to 10^most."""
+    sizes: Array = 10.0 ** random.uniform(least, most, shape)
+    return numpy.copysign(sizes, random.normal(0.0, 1.0, shape))
+
+
 def _near(random: Generator, shape: tuple[int, ...]) -> Array:
     """s within a few units of each other, as real scores give."""
     return random.normal(0.0, 3.0, shape)
@@ -27,8 +33,8 @@ def _near(random: Generator, shape: tuple[int, ...]) -> Array:
 
 def _equal(random: Generator, shape: tuple[int, ...]) -> Array:
     """One s for all states of a row: equal weights."""
-    rows, _, heads = shape
-    return numpy.broadcast_to(random.normal(0.0, 20.0, (rows, 1, heads)), shape).copy()
+    rows, count, heads = shape
+    return numpy.repeat(random.normal(0.0, 20.0, (rows, 1, heads)), count, axis=1)
 
 
 def _ulps(random: Generator, shape: tuple[int, ...]) -> Array:
@@ -60,12 +66,12 @@ def _offset(random: Generator, shape: tuple[int, ...]) -> Array:
 
 def _huge(random: Generator, shape: tuple[int, ...]) -> Array:
     """|s| from 1 to 3e38 of either sign: differences up to 6e38."""
-    return random.choice([-1.0, 1.0], shape) * 10.0 ** random.uniform(0, 38.4771, shape)  # to 3e38
+    return _signed(random, shape, 0, 38.4771)  # to 3e38
 
 
 def _tiny(random: Generator, shape: tuple[int, ...]) -> Array:
     """|s| from 1e-30 to 1e-3, where s is about to be rounded away."""
-    return random.choice([-1.0, 1.0], shape) * 10.0 ** random.uniform(-30, -3, shape)
+    return _signed(random, shape, -30, -3)
 
 
 def _dominant(random: Generator, shape: tuple[int, ...]) -> Array:
@@ -121,20 +127,21 @@ def _ordinary(random: Generator, shape: tuple[int, ...], most: float) -> Array:
 
 def _constant(random: Generator, shape: tuple[int, ...], most: float) -> Array:
     """All states of a row agree, element by element: the weights must not matter."""
-    rows, _, heads, dim = shape
-    return numpy.broadcast_to(random.normal(0.0, 1.0, (rows, 1, heads, dim)), shape).copy()
+    rows, count, heads, dim = shape
+    return numpy.repeat(random.normal(0.0, 1.0, (rows, 1, heads, dim)), count, axis=1)
 
 
 def _cancelling(random: Generator, shape: tuple[int, ...], most: float) -> Array:
     """Large and of both signs, so that little is left of the sum."""
     size = 10.0 ** random.uniform(0, 3, shape[:1] + (1,) + shape[2:])
-    return size * random.choice([-1.0, 1.0], shape) * (1.0 + 0.01 * random.normal(0.0, 1.0, shape))
+    near: Array = size * (1.0 + 0.01 * random.normal(0.0, 1.0, shape))
+    return numpy.copysign(near, random.normal(0.0, 1.0, shape))
 
 
 def _mixed(random: Generator, shape: tuple[int, ...], most: float) -> Array:
     """Magnitudes from the least to the largest that the dtype takes: a light state may rule the sum."""
-    top = numpy.log10(most)
-    return random.choice([-1.0, 1.0], shape) * 10.0 ** random.uniform(-top, top, shape)
+    top = float(numpy.log10(most))
+    return _signed(random, shape, -top, top)
 
 
 def _limits(random: Generator, shape: tuple[int, ...], most: float) -> Array:

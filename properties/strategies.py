@@ -156,7 +156,8 @@ def states(
 
 def filled_states(**wanted: Any) -> st.SearchStrategy[States]:
     """As `states`, without empty ones."""
-    return states(**({"lse_regimes": FILLED, "s_numbers": finite_lses()} | wanted))
+    named: dict[str, Any] = {"lse_regimes": FILLED, "s_numbers": finite_lses()} | wanted
+    return states(**named)
 
 
 def pairs(**wanted: Any) -> st.SearchStrategy[States]:

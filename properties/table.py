@@ -12,13 +12,15 @@ from rich.table import Table
 from properties.laws import LAWS
 from properties.record import Record
 
-Outcomes = dict[int, Counter[str]]  # law -> passed, failed, skipped
+Outcomes = dict[int, Counter[str]]  # law -> passed, failed, known (to fail), skipped
 
 
 def verdict(outcomes: Counter[str]) -> str:
     """What the outcomes of a law's properties come to."""
     if outcomes["failed"]:
         return "BROKEN"
+    if outcomes["known"]:
+        return "known failure"
     if outcomes["passed"]:
         return "holds"
     return "not checked"
@@ -35,9 +37,11 @@ def law_table(record: Record, outcomes: Outcomes, only: set[int]) -> Table:
             continue
         told = outcomes.get(number, Counter())
         result = verdict(told)
-        colour = {"BROKEN": "[bold red]", "holds": "[green]", "not checked": "[dim]"}[result]
+        colour = {"BROKEN": "[bold red]", "known failure": "[yellow]", "holds": "[green]", "not checked": "[dim]"}[
+            result
+        ]
         table.add_row(
-            str(number), words, str(told["passed"] + told["failed"]), f"{record.examples[number]:,}",
+            str(number), words, str(told["passed"] + told["failed"] + told["known"]), f"{record.examples[number]:,}",
             _worst(record, number, "v"), _worst(record, number, "s"), colour + result,
         )  # fmt: skip
     return table

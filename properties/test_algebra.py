@@ -100,5 +100,3 @@ def test_one_state_is_copied(problem: Problem) -> None:
     if subject.claims("identity"):
         inputs = {"v": v, "s": s}
         assert_same_bits(problem.operation, "one state is copied", out, (v[:, 0], s[:, 0]), inputs)
-
-

@@ -63,4 +63,3 @@ def test_an_lse_of_flash_attention_2_is_read_as_it_is_meant(number: float) -> No
 def _ulp(number: float) -> float:
     """The distance of float32 numbers at `number`."""
     return max(math.ldexp(1.0, math.frexp(number)[1] - 24), 2.0**-149)
-

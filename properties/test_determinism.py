@@ -19,7 +19,9 @@ from properties.strategies import problems
 State = tuple[torch.Tensor, torch.Tensor]
 Run = Callable[[torch.Tensor, torch.Tensor], State]
 
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device: graphs, streams, compilation")
+needs_gpu = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a CUDA device: graphs, streams, compilation"
+)
 
 
 @law(19)
@@ -35,6 +37,23 @@ def test_the_same_inputs_give_the_same_bits(problem: Problem) -> None:
         if subject.claims("repeat"):
             assert_same_bits(problem.operation, "every run gives the same bits", again, first, {"v": v, "s": s})
         assert_within_bound(problem.operation, v, s, again, problem.base)
+
+
+@law(19)
+@given(problem=problems(rows=2, heads=2, dims=(1, 3, 8)))
+def test_the_default_dtype_does_not_matter(problem: Problem) -> None:
+    """With torch's default dtype float64 the operation returns the same dtypes and the same bits."""
+    v, s = problem.tensors()
+    plain = problem.merged(v, s)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        out = problem.merged(v, s)
+    finally:
+        torch.set_default_dtype(before)
+    assert_within_bound(problem.operation, v, s, out, problem.base)
+    if subject.claims("repeat"):
+        assert_same_bits(problem.operation, "the default dtype changes no bit", out, plain, {"v": v, "s": s})
 
 
 def _runner(operation: str) -> Run:
@@ -149,4 +168,6 @@ def test_compiled_code_gives_the_bits_of_eager_code(operation: str) -> None:
     wanted = call.merge(operation, v, s, subject.bases()[0])
     inputs = {"v": v, "s": s}
     assert_same_bits(operation, "compiled code gives the bits of eager code", (out_v, out_s), wanted, inputs)
-    assert_same_bits(operation, "what follows it is compiled too", (out_v, doubled), (wanted[0], wanted[1] * 2.0), inputs)
+    assert_same_bits(
+        operation, "what follows it is compiled too", (out_v, doubled), (wanted[0], wanted[1] * 2.0), inputs
+    )

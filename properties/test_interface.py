@@ -29,8 +29,8 @@ class Wrong:
 
 def _good(operation: str) -> Arguments:
     """Arguments that `operation` takes: S = 2, N = 2, H = 3, D = 4."""
-    kind = {"dtype": torch.float16, "device": subject.device()}
-    state = torch.ones(2, 3, 4, **kind), torch.zeros(2, 3, device=subject.device())  # type: ignore[arg-type]
+    device = subject.device()
+    state = torch.ones(2, 3, 4, dtype=torch.float16, device=device), torch.zeros(2, 3, device=device)
     other = torch.zeros_like(state[0]), torch.ones_like(state[1])
     if operation == "merge_state":
         return {"v_a": state[0], "s_a": state[1], "v_b": other[0], "s_b": other[1]}
@@ -49,72 +49,92 @@ def _tensor(arguments: Arguments, name: str) -> torch.Tensor:
     return value
 
 
+Spoil = Callable[[Arguments], object]
+Change = Callable[[torch.Tensor], object]
+
+V_NAMES = {
+    "merge_state": ("v_a", "v_b"),
+    "merge_state_in_place": ("v", "v_other"),
+    "merge_states": ("v",),
+    "variable_length_merge_states": ("v",),
+}
+IN_PLACE, RAGGED = "merge_state_in_place", "variable_length_merge_states"
+
+
+def _changed(name: str, change: Change) -> Spoil:
+    """What becomes of the good argument `name`."""
+    return lambda arguments: change(_tensor(arguments, name))
+
+
+def _entries(*ends: int) -> Spoil:
+    """indptr with these entries."""
+    return lambda _: torch.tensor(ends, device=subject.device())
+
+
+def _constant(value: object) -> Spoil:
+    return lambda _: value
+
+
+WRONG_V: tuple[tuple[str, Change, type[Exception], tuple[str, ...]], ...] = (
+    ("a list", lambda v: v.tolist(), TypeError, ("list", "torch.Tensor")),
+    ("float64", lambda v: v.double(), TypeError, ("torch.float64", "torch.float16")),
+    ("integers", lambda v: v.long(), TypeError, ("torch.int64",)),
+    ("a dimension less", lambda v: v[..., 0], ValueError, ("shape", "must")),
+    ("without columns", lambda v: v[..., :0], ValueError, ("shape", "must")),
+    ("on another device", lambda v: v.to("meta"), ValueError, ("meta", "must be on")),
+)
+WRONG_S: tuple[tuple[str, Change, type[Exception], tuple[str, ...]], ...] = (
+    ("None", lambda _: None, TypeError, ("NoneType", "torch.Tensor")),
+    ("float16", lambda s: s.half(), TypeError, ("torch.float16", "torch.float32")),
+    ("bfloat16", lambda s: s.bfloat16(), TypeError, ("torch.bfloat16", "torch.float32")),
+    ("float64", lambda s: s.double(), TypeError, ("torch.float64", "torch.float32")),
+    ("a head short", lambda s: s[..., 1:], ValueError, ("shape", "must be")),
+    ("transposed", lambda s: s.transpose(0, -1), ValueError, ("shape", "must be")),
+    ("on another device", lambda s: s.to("meta"), ValueError, ("meta", "must be on")),
+)
+WRONG_OTHER: tuple[tuple[str, Change, type[Exception], tuple[str, ...]], ...] = (
+    ("of another dtype", lambda v: v.bfloat16(), TypeError, ("torch.bfloat16", "torch.float16")),
+    ("a row short", lambda v: v[1:], ValueError, ("shape", "must be")),
+)
+WRONG_MASK: tuple[tuple[str, Change, type[Exception], tuple[str, ...]], ...] = (
+    ("integers", lambda mask: mask.int(), TypeError, ("torch.int32", "torch.bool")),
+    ("per head", lambda mask: mask[:, None].expand(2, 3), ValueError, ("shape", "(2,)")),
+    ("a row short", lambda mask: mask[1:], ValueError, ("(1,)", "(2,)")),
+    ("a list", lambda _: [True, False], TypeError, ("list", "torch.Tensor")),
+    ("on another device", lambda mask: mask.to("meta"), ValueError, ("meta", "must be on")),
+)
+WRONG_INDPTR: tuple[tuple[str, Spoil, type[Exception], tuple[str, ...]], ...] = (
+    ("decreasing", _entries(0, 2, 1), ValueError, ("2 to 1", "entry 2")),
+    ("negative", _entries(-1, 0, 2), ValueError, ("-1", "0")),
+    ("past the end", _entries(0, 1, 3), ValueError, ("3", "2")),
+    ("without entries", _changed("indptr", lambda x: x[:0]), ValueError, ("(0,)",)),
+    ("float", _changed("indptr", lambda x: x.float()), TypeError, ("torch.float32",)),
+    ("a matrix", _changed("indptr", lambda x: x[None]), ValueError, ("(1, 3)",)),
+    ("a list", _constant([0, 1, 2]), TypeError, ("list", "torch.Tensor")),
+    ("on another device", _changed("indptr", lambda x: x.to("meta")), ValueError, ("meta",)),
+)
+
+
 def _wrongs() -> list[Wrong]:
     told: list[Wrong] = []
-    v_names = {
-        "merge_state": ("v_a", "v_b"),
-        "merge_state_in_place": ("v", "v_other"),
-        "merge_states": ("v",),
-        "variable_length_merge_states": ("v",),
-    }
-    for operation, names in v_names.items():
+    for operation, names in V_NAMES.items():
         for name in names:
-            s_name = "s" + name[1:]
-
-            def add(
-                argument: str, what: str, spoil: Callable[[Arguments], object], error: type[Exception], *says: str,
-                operation: str = operation,
-            ) -> None:  # fmt: skip
-                told.append(Wrong(operation, argument, what, spoil, error, (argument, *says)))
-
-            add(name, "a list", lambda a, n=name: _tensor(a, n).tolist(), TypeError, "list", "torch.Tensor")  # type: ignore[misc]
-            add(name, "float64", lambda a, n=name: _tensor(a, n).double(), TypeError, "torch.float64", "torch.float16")  # type: ignore[misc]
-            add(name, "integers", lambda a, n=name: _tensor(a, n).long(), TypeError, "torch.int64")  # type: ignore[misc]
-            add(name, "a dimension less", lambda a, n=name: _tensor(a, n)[..., 0], ValueError, "shape", "must")  # type: ignore[misc]
-            add(name, "no columns", lambda a, n=name: _tensor(a, n)[..., :0], ValueError, "shape", "must")  # type: ignore[misc]
-            add(s_name, "None", lambda a: None, TypeError, "NoneType", "torch.Tensor")
-            for dtype in (torch.float16, torch.float64, torch.bfloat16):
-                spoil = lambda a, n=s_name, t=dtype: _tensor(a, n).to(t)  # noqa: E731
-                add(s_name, str(dtype), spoil, TypeError, str(dtype), "torch.float32")
-            add(s_name, "one head less", lambda a, n=s_name: _tensor(a, n)[..., 1:], ValueError, "shape", "must be")  # type: ignore[misc]
-            add(s_name, "transposed", lambda a, n=s_name: _tensor(a, n).transpose(0, -1), ValueError, "shape", "must be")  # type: ignore[misc]
-            add(s_name, "on another device", lambda a, n=s_name: _tensor(a, n).to("meta"), ValueError, "meta", "must be on")  # type: ignore[misc]
-            add(name, "on another device", lambda a, n=name: _tensor(a, n).to("meta"), ValueError, "meta", "must be on")  # type: ignore[misc]
-    for operation, first, second in (("merge_state", "v_a", "v_b"), ("merge_state_in_place", "v", "v_other")):
-        mixed = lambda a, n=second: _tensor(a, n).bfloat16()  # noqa: E731
-        told.append(Wrong(operation, second, "of another dtype", mixed, TypeError, (second, "torch.bfloat16", "torch.float16", first)))
-        short = lambda a, n=second: _tensor(a, n)[1:]  # noqa: E731
-        told.append(Wrong(operation, second, "a row less", short, ValueError, (second, "shape", first)))
-    place = "merge_state_in_place"
-    mask_of = {
-        "integers": (lambda a: _tensor(a, "mask").int(), TypeError, ("torch.int32", "torch.bool")),
-        "per head": (lambda a: torch.ones(2, 3, dtype=torch.bool, device=subject.device()), ValueError, ("shape", "(2,)")),
-        "a row short": (lambda a: _tensor(a, "mask")[1:], ValueError, ("(1,)", "(2,)")),
-        "a list": (lambda a: [True, False], TypeError, ("list", "torch.Tensor")),
-        "on another device": (lambda a: _tensor(a, "mask").to("meta"), ValueError, ("meta", "must be on")),
-    }
-    told += [Wrong(place, "mask", what, spoil, error, ("mask", *says)) for what, (spoil, error, says) in mask_of.items()]
-    overlaps = {
-        "v": (lambda a: _tensor(a, "v")[:1].expand(2, 3, 4), ("strides", "overlap")),
-        "s": (lambda a: _tensor(a, "s")[:, :1].expand(2, 3), ("strides", "overlap")),
-    }
-    told += [Wrong(place, name, "expanded", spoil, ValueError, (name, *says)) for name, (spoil, says) in overlaps.items()]
-    ragged = "variable_length_merge_states"
-    index = lambda *ends: lambda a: torch.tensor(ends, device=subject.device())  # noqa: E731
-    told += [
-        Wrong(ragged, "indptr", "decreasing", index(0, 2, 1), ValueError, ("indptr", "falls from 2 to 1", "entry 2")),
-        Wrong(ragged, "indptr", "negative", index(-1, 0, 2), ValueError, ("indptr", "-1", "0")),
-        Wrong(ragged, "indptr", "past the end", index(0, 1, 3), ValueError, ("indptr", "3", "2")),
-        Wrong(ragged, "indptr", "empty", lambda a: _tensor(a, "indptr")[:0], ValueError, ("indptr", "(0,)")),
-        Wrong(ragged, "indptr", "float", lambda a: _tensor(a, "indptr").float(), TypeError, ("indptr", "torch.float32")),
-        Wrong(ragged, "indptr", "a matrix", lambda a: _tensor(a, "indptr")[None], ValueError, ("indptr", "(1, 3)")),
-        Wrong(ragged, "indptr", "a list", lambda a: [0, 1, 2], TypeError, ("indptr", "list", "torch.Tensor")),
-        Wrong(ragged, "indptr", "elsewhere", lambda a: _tensor(a, "indptr").to("meta"), ValueError, ("indptr", "meta")),
-    ]
-    for operation in v_names:
+            for argument, wrongs in ((name, WRONG_V), ("s" + name[1:], WRONG_S)):
+                for what, change, error, says in wrongs:
+                    told.append(Wrong(operation, argument, what, _changed(argument, change), error, (argument, *says)))
         for base in ("2", "natural", 10, 2.0, None, True):
-            wrong = Wrong(operation, "lse_base", repr(base), lambda a, b=base: b, ValueError, ("lse_base", repr(base), "2 or 'e'"))  # type: ignore[misc]
-            told.append(wrong)
+            says = "lse_base", repr(base), "2 or 'e'"
+            told.append(Wrong(operation, "lse_base", repr(base), _constant(base), ValueError, says))
+        for second in names[1:]:
+            for what, change, error, says in WRONG_OTHER:
+                told.append(Wrong(operation, second, what, _changed(second, change), error, (second, *says, names[0])))
+    for what, change, error, says in WRONG_MASK:
+        told.append(Wrong(IN_PLACE, "mask", what, _changed("mask", change), error, ("mask", *says)))
+    for name in ("v", "s"):
+        expanded = _changed(name, lambda x: x[:1].expand(x.shape))
+        told.append(Wrong(IN_PLACE, name, "expanded", expanded, ValueError, (name, "strides", "overlap")))
+    for what, spoil, error, says in WRONG_INDPTR:
+        told.append(Wrong(RAGGED, "indptr", what, spoil, error, ("indptr", *says)))
     return told
 
 
@@ -129,7 +149,7 @@ def test_a_wrong_argument_is_named_and_nothing_is_written(wrong: Wrong) -> None:
         pytest.skip(f"{subject.current().name} does not claim to check the arguments of {wrong.operation}")
     arguments = _good(wrong.operation)
     arguments[wrong.argument] = wrong.spoil(arguments)
-    before = {name: value.clone() for name, value in arguments.items() if _on_device(value)}
+    before = {name: _tensor(arguments, name).clone() for name, value in arguments.items() if _on_device(value)}
     positional = [value for name, value in arguments.items() if name != "lse_base"]
     keywords = {name: value for name, value in arguments.items() if name == "lse_base"}
     told = "no error"

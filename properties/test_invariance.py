@@ -1,6 +1,7 @@
 """Laws 9 and 10: what s is measured from does not matter, and v may be scaled."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from hypothesis import given
@@ -33,7 +34,9 @@ class Shift:
         unit = 2.0**self.exponent
         s = tuple((step + shift) * unit for step in self.steps)
         count = 2 if self.operation in TWO_STATES else len(s)
-        states = States(self.dtype, self.base, rows=2, heads=2, dim=self.dim, count=count, s=s, v=self.v, seed=self.seed)
+        states = States(
+            self.dtype, self.base, rows=2, heads=2, dim=self.dim, count=count, s=s, v=self.v, seed=self.seed
+        )
         return Problem(self.operation, states)
 
 
@@ -68,7 +71,7 @@ def test_a_shift_of_every_s_shifts_s_and_leaves_v(case: Shift) -> None:
 
 
 # Gaps stay small enough, and v large enough, that nothing on the way is subnormal before or after scaling.
-MODERATE = {
+MODERATE: dict[str, Any] = {
     "v_regimes": ("scalable",),
     "v_numbers": st.nothing(),
     "lse_regimes": ("near", "equal", "ulps apart", "offset"),
@@ -87,7 +90,9 @@ def test_v_times_a_power_of_two_scales_the_result(problem: Problem, power: int, 
     if subject.claims("scale"):
         inputs = {"v": v, "s": s}
         wanted = plain[0] * scale, plain[1]
-        assert_same_bits(problem.operation, f"v times {scale:g} gives the result times {scale:g}", scaled, wanted, inputs)
+        assert_same_bits(
+            problem.operation, f"v times {scale:g} gives the result times {scale:g}", scaled, wanted, inputs
+        )
 
 
 @law(10)
@@ -105,4 +110,3 @@ def test_a_constant_v_stays_that_constant(problem: Problem) -> None:
     normal = constant.abs() >= torch.finfo(v.dtype).tiny
     kept = torch.where(same & normal, constant, out[0])
     assert_same_v(problem.operation, "a constant v stays that constant", out[0], kept, {"v": v, "s": s})
-

@@ -1,5 +1,7 @@
 """Law 15: any strided view gives the bits of its contiguous copy."""
 
+from typing import Any, NamedTuple
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,16 @@ from properties.layouts import LAYOUTS, laid_out
 from properties.strategies import pairs, problems, segments
 
 ANY = st.sampled_from(LAYOUTS)
-SHAPES = {"rows": 4, "heads": 4, "dims": (1, 2, 3, 4, 8, 16, 33, 128)}
+SHAPES: dict[str, Any] = {"rows": 4, "heads": 4, "dims": (1, 2, 3, 4, 8, 16, 33, 128)}
+
+
+class _Four(NamedTuple):
+    """The tensors of two states."""
+
+    v: torch.Tensor
+    s: torch.Tensor
+    v_other: torch.Tensor
+    s_other: torch.Tensor
 
 
 def _compare(operation: str, got: tuple[torch.Tensor, torch.Tensor], wanted: tuple[torch.Tensor, torch.Tensor],
@@ -27,8 +38,8 @@ def _compare(operation: str, got: tuple[torch.Tensor, torch.Tensor], wanted: tup
 def test_strides_of_two_states_do_not_matter(case: States, v_a: str, s_a: str, v_b: str, s_b: str) -> None:
     """merge_state of four views of four layouts has the bits of merge_state of their contiguous copies."""
     v, s = case.tensors()
-    views = laid_out(v[:, 0], v_a), laid_out(s[:, 0], s_a), laid_out(v[:, 1], v_b), laid_out(s[:, 1], s_b)
-    copies = tuple(view.contiguous() for view in views)
+    views = _Four(laid_out(v[:, 0], v_a), laid_out(s[:, 0], s_a), laid_out(v[:, 1], v_b), laid_out(s[:, 1], s_b))
+    copies = _Four(*(view.contiguous() for view in views))
     out = call.merge_state(*views, base=case.base)
     stacked = torch.stack([copies[0], copies[2]], dim=1), torch.stack([copies[1], copies[3]], dim=1)
     assert_within_bound("merge_state", *stacked, out, case.base)
@@ -42,8 +53,8 @@ def test_strides_do_not_matter_in_place(case: States, v_a: str, s_a: str, v_b: s
     """The same for merge_state_in_place; what is written to is never expanded, for it could not hold the result."""
     v, s = case.tensors()
     v_a, s_a = (layout if "expanded" not in layout else "padded" for layout in (v_a, s_a))
-    views = laid_out(v[:, 0], v_a), laid_out(s[:, 0], s_a), laid_out(v[:, 1], v_b), laid_out(s[:, 1], s_b)
-    copies = tuple(view.contiguous() for view in views)
+    views = _Four(laid_out(v[:, 0], v_a), laid_out(s[:, 0], s_a), laid_out(v[:, 1], v_b), laid_out(s[:, 1], s_b))
+    copies = _Four(*(view.contiguous() for view in views))
     every_other = torch.arange(case.rows * 2, device=v.device).remainder(4) < 2 if mask else None
     stepped = None if every_other is None else every_other[::2]
     out = call.merge_state_in_place(*views, stepped, case.base)

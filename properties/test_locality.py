@@ -54,7 +54,12 @@ def test_rows_and_heads_may_be_permuted_and_repeated(problem: Problem, seed: int
 
 
 @law(13)
-@given(problem=problems(**ROWS), row=st.integers(0, 4), head=st.integers(0, 4), poison=st.sampled_from([math.nan, math.inf]))
+@given(
+    problem=problems(**ROWS),
+    row=st.integers(0, 4),
+    head=st.integers(0, 4),
+    poison=st.sampled_from([math.nan, math.inf]),
+)
 def test_poison_in_other_rows_stays_there(problem: Problem, row: int, head: int, poison: float) -> None:
     """With v of all other rows and heads NaN or inf, and their s NaN where that has a meaning, this row keeps its bits."""
     v, s = problem.tensors()

@@ -5,6 +5,7 @@ look at the corners of memory: last elements, masked rows, states that are not a
 """
 
 import math
+from typing import Any
 
 import torch
 from hypothesis import given
@@ -17,7 +18,7 @@ from properties.checks import assert_same_bits, assert_within_bound
 from properties.laws import law
 from properties.strategies import filled_states, pairs, problems
 
-ODD_SHAPES = {"rows": 7, "heads": 5, "dims": (1, 3, 5, 7, 8, 24, 33, 48, 80, 96, 112, 160, 192)}
+ODD_SHAPES: dict[str, Any] = {"rows": 7, "heads": 5, "dims": (1, 3, 5, 7, 8, 24, 33, 48, 80, 96, 112, 160, 192)}
 
 
 @law(14)
@@ -31,7 +32,9 @@ def test_every_element_is_written(problem: Problem) -> None:
         if bool(unwritten.any()):
             first = unwritten.nonzero()[0].tolist()
             fault = f"{int(unwritten.sum())} of {tensor.numel()} elements of {output} were not written, the first at {first}"
-            evidence = Evidence(problem.operation, "every element is written", {"v": v, "s": s}, problem.base, actual=fault)
+            evidence = Evidence(
+                problem.operation, "every element is written", {"v": v, "s": s}, problem.base, actual=fault
+            )
             raise LawBroken(f"{problem.operation}, v of shape {tuple(out_v.shape)}: {fault}", evidence)
     assert_within_bound(problem.operation, v, s, (out_v, out_s), problem.base)
 
@@ -61,7 +64,9 @@ def test_a_mask_of_nothing_writes_nothing(case: States) -> None:
     v, s = case.tensors()
     two = v[:, 0], s[:, 0], v[:, 1], s[:, 1]
     none = call.merge_state_in_place(*two, torch.zeros(case.rows, dtype=torch.bool, device=v.device), case.base)
-    assert_same_bits("merge_state_in_place", "an empty mask changes nothing", none, (v[:, 0], s[:, 0]), {"v": v, "s": s})
+    assert_same_bits(
+        "merge_state_in_place", "an empty mask changes nothing", none, (v[:, 0], s[:, 0]), {"v": v, "s": s}
+    )
     every = call.merge_state_in_place(*two, torch.ones(case.rows, dtype=torch.bool, device=v.device), case.base)
     bare = call.merge_state_in_place(*two, None, case.base)
     assert_same_bits("merge_state_in_place", "a full mask is no mask", every, bare, {"v": v, "s": s})

@@ -76,5 +76,5 @@ class MergeTrees(RuleBasedStateMachine):
 
 
 @law(2)
-class TestMergeTrees(MergeTrees.TestCase):  # type: ignore[name-defined,misc]
+class TestMergeTrees(MergeTrees.TestCase):  # type: ignore[valid-type,misc]
     """Any sequence of merges of any key sets stays within the composed bound of unsplit attention."""

@@ -7,12 +7,12 @@ import math
 import pytest
 import torch
 
+from mergelaws.implementation import OPERATIONS
 from properties import call, subject
 from properties.call import MANY_STATES, TWO_STATES
 from properties.cases import States
 from properties.checks import assert_same_bits, assert_within_bound
 from properties.laws import law
-from mergelaws.implementation import OPERATIONS
 
 HEADS = (1, 64, 65, 96, 97, 128, 200)
 DIMS = (1, 3, 8, 24, 64, 80, 96, 112, 128, 160, 192, 256, 512, 576)
@@ -77,10 +77,10 @@ def test_any_head_size(operation: str, dim: int) -> None:
 @pytest.mark.parametrize("operation", MANY_STATES)
 @pytest.mark.parametrize("count", COUNTS)
 def test_any_number_of_states(operation: str, count: int) -> None:
-    """N from 1 to 100, equal and unequal s: every state counts once."""
+    """N from 1 to 100, s from equal to huge: every state counts once, the last as much as the first."""
     dim = 64 if subject.current().head_dims else 8
     _claimed(operation, count=count, heads=2, dim=dim)
-    for regime in ("equal", "near", "some empty"):
+    for regime in ("equal", "near", "some empty", "huge"):
         case = States(_dtype(), subject.bases()[0], 2, 2, dim, count, regime, "ordinary", "seven", seed=count)
         v, s = case.tensors()
         assert_within_bound(operation, v, s, call.merge(operation, v, s, case.base), case.base)
@@ -110,7 +110,13 @@ def test_more_rows_than_a_grid_dimension(operation: str, rows: int) -> None:
     assert_within_bound(operation, v, s, out, case.base)
     if subject.claims("batch"):
         last = call.merge(operation, v[-3:].contiguous(), s[-3:].contiguous(), case.base)
-        assert_same_bits(operation, "the last rows are as computed alone", (out[0][-3:], out[1][-3:]), last, {"v": v[-3:], "s": s[-3:]})
+        assert_same_bits(
+            operation,
+            "the last rows are as computed alone",
+            (out[0][-3:], out[1][-3:]),
+            last,
+            {"v": v[-3:], "s": s[-3:]},
+        )
 
 
 @law(18)

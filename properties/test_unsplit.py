@@ -43,7 +43,9 @@ class Split:
         """The state of each part, computed exactly and stored."""
         told = []
         for part in range(self.parts):
-            keys = [key for key in range(len(self.scores)) if self.part_of[key % len(self.part_of)] % self.parts == part]
+            keys = [
+                key for key in range(len(self.scores)) if self.part_of[key % len(self.part_of)] % self.parts == part
+            ]
             values = self.rows()
             state = attention([self.scores[k] for k in keys], [values[k] for k in keys], self.base, dim=self.dim)
             told.append(trees.rounded(state, getattr(torch, self.dtype), subject.device()))

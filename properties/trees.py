@@ -70,7 +70,9 @@ def tree(states: Sequence[Tracked], picks: Sequence[int], base: int | str, opera
     return left[0]
 
 
-def assert_tracked(operation: str, state: Tracked, right: Exact, inputs: dict[str, torch.Tensor], base: int | str) -> None:
+def assert_tracked(
+    operation: str, state: Tracked, right: Exact, inputs: dict[str, torch.Tensor], base: int | str
+) -> None:
     """The computed state is within its composed bound of `right`. Raises LawBroken."""
     assert_row_within(operation, right, state.error, (state.v, state.s), inputs, base, "after all merges")
 

@@ -9,10 +9,15 @@ import torch
 from torch import Tensor
 
 from implementations.torch_reference import State, TorchMerge, offered
+from mergelaws.implementation import BITWISE_CLAIMS
 
 
 class Lerp(TorchMerge):
-    """Offers the two-state operations: a fold of interpolations rounds four times a state, the bound allows one."""
+    """Offers the two-state operations: a fold of interpolations rounds four times a state, the bound allows one.
+
+    Of two equal s neither is the heavier, and from which one the interpolation starts shows in the last bit:
+    "commutative" is not claimed bit for bit.
+    """
 
     def merge(self, v: Tensor, s: Tensor, base: int | str) -> State:
         empty = self.empties(s)
@@ -28,4 +33,10 @@ class Lerp(TorchMerge):
         return self.settle(v, s, empty, self.one_nan(v_new), self.one_nan(s_new))
 
 
-implementation = offered("lerp", Lerp(), merge_states=None, variable_length_merge_states=None)
+implementation = offered(
+    "lerp",
+    Lerp(),
+    merge_states=None,
+    variable_length_merge_states=None,
+    bitwise=frozenset(BITWISE_CLAIMS) - {"commutative"},
+)

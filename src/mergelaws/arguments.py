@@ -31,7 +31,9 @@ def check_v(name: str, v: Any, layout: str) -> None:
     if v.dtype not in V_DTYPES:
         raise TypeError(f"{name} is {v.dtype}; it must be {_FLOATS}")
     if v.ndim != layout.count(",") + 1:
-        raise ValueError(f"{name} has shape {tuple(v.shape)}; it must have the {layout.count(',') + 1} dimensions {layout}")
+        raise ValueError(
+            f"{name} has shape {tuple(v.shape)}; it must have the {layout.count(',') + 1} dimensions {layout}"
+        )
     if v.shape[-1] == 0:
         raise ValueError(f"{name} has shape {tuple(v.shape)}; its last dimension, the head size D, must be at least 1")
     if v.device.type != DEVICE_TYPE:
@@ -100,7 +102,9 @@ def check_writable(outputs: dict[str, torch.Tensor], inputs: dict[str, torch.Ten
     """An output may be the very same view as an input; it may not share memory in any other way, nor with itself."""
     for name, out in outputs.items():
         if _overlaps_itself(out):
-            raise ValueError(f"{name} has strides {out.stride()} for shape {tuple(out.shape)}; its elements must not overlap")
+            raise ValueError(
+                f"{name} has strides {out.stride()} for shape {tuple(out.shape)}; its elements must not overlap"
+            )
         for other_name, other in (outputs | inputs).items():
             if other is out or other.untyped_storage().data_ptr() != out.untyped_storage().data_ptr():
                 continue
@@ -121,9 +125,7 @@ def _check_device(name: str, tensor: torch.Tensor, other_name: str, other: torch
 
 
 def _is_same_view(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return (
-        a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
-    )
+    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
 
 
 def _overlaps_itself(tensor: torch.Tensor) -> bool:

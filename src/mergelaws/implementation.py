@@ -142,7 +142,9 @@ class Implementation:
         for claim in fields(self):
             value = getattr(self, claim.name)
             if claim.name == "bitwise":
-                told += [f"'{name}' is held to the bound, not bit for bit" for name in BITWISE_CLAIMS if name not in value]
+                told += [
+                    f"'{name}' is held to the bound, not bit for bit" for name in BITWISE_CLAIMS if name not in value
+                ]
             elif claim.name in _NARROWER and value != claim.default:
                 told.append(f"{claim.name} is {value!r}")
         if not self.checks_arguments:

@@ -36,7 +36,7 @@ def merge_state(
     arguments.check_pair("v_b", v_b, "v_a", v_a)
     arguments.check_s("s_b", s_b, "v_a", v_a)
     if torch.compiler.is_compiling():
-        return torch.ops.mergelaws.merge_state(v_a, s_a, v_b, s_b, natural)
+        return torch.ops.mergelaws.merge_state(v_a, s_a, v_b, s_b, natural)  # type: ignore[no-any-return]
     return new_merge_state(v_a, s_a, v_b, s_b, natural)
 
 
@@ -86,7 +86,7 @@ def merge_states(v: torch.Tensor, s: torch.Tensor, *, lse_base: int | str = 2) -
     arguments.check_v("v", v, "[S, N, H, D]")
     arguments.check_s("s", s, "v", v)
     if torch.compiler.is_compiling():
-        return torch.ops.mergelaws.merge_states(v, s, natural)
+        return torch.ops.mergelaws.merge_states(v, s, natural)  # type: ignore[no-any-return]
     return new_merge_states(v, s, natural)
 
 
@@ -107,7 +107,7 @@ def variable_length_merge_states(
     arguments.check_s("s", s, "v", v)
     arguments.check_indptr(indptr, v)
     if torch.compiler.is_compiling():
-        return torch.ops.mergelaws.variable_length_merge_states(v, s, indptr, natural)
+        return torch.ops.mergelaws.variable_length_merge_states(v, s, indptr, natural)  # type: ignore[no-any-return]
     return new_merge_segments(v, s, indptr, natural)
 
 

@@ -199,7 +199,9 @@ def add_parts_kernel(
     store_row(out_v, out_s, total_d, total, peak, wanted, inside, tl.program_id(1) == 0, NATURAL)
 
 
-def merge_many_states(v: torch.Tensor, s: torch.Tensor, v_out: torch.Tensor, s_out: torch.Tensor, natural: bool) -> None:
+def merge_many_states(
+    v: torch.Tensor, s: torch.Tensor, v_out: torch.Tensor, s_out: torch.Tensor, natural: bool
+) -> None:
     """Writes the merge over N of v [S, N, H, D], s [S, N, H] to v_out [S, H, D], s_out [S, H]."""
     positions, states, heads, dim = v.shape
     rows, chunk = positions * heads, chunk_of(states)

@@ -29,6 +29,7 @@ def two_states_kernel(
     D: tl.constexpr, NATURAL: tl.constexpr, MASKED: tl.constexpr, IN_PLACE: tl.constexpr,
     BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
+    """One program merges a tile of rows."""
     row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)  # [BLOCK_R]
     position, head = row // heads, row % heads
     wanted = row < rows
@@ -65,11 +66,11 @@ def two_states_kernel(
             widened(v_heavy),
             p_light[:, None] * widened(v_light),
         )
-        v = tl.where(v != v, float("nan"), v)  # one NaN: its payload would tell the order of the operands
+        v = tl.where(none_left[:, None], 0.0, v)
+        v = tl.where(poisoned[:, None] | (v != v), float("nan"), v)  # one NaN: a payload would tell the operands' order
         out = rounded(v, v_out.dtype.element_ty)
-        out = tl.where(one_left[:, None], v_heavy, out)  # the other state, bit for bit; garbage in the empty one is gone
-        out = tl.where(none_left[:, None], 0.0, out)
-        out = tl.where(poisoned[:, None], float("nan"), out)
+        copied = one_left & ~none_left & ~poisoned  # the other state, bit for bit; garbage in the empty one is gone
+        out = tl.where(copied[:, None], v_heavy, out)
         at_out = v_out + (position * vo_s + head * vo_h)[:, None] + (column * vo_d)[None, :]
         tl.store(at_out, out, mask=inside)
 

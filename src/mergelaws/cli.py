@@ -1,0 +1,122 @@
+"""The command line: `mergelaws verify TARGET` and `mergelaws list`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from mergelaws import suite
+
+HOLDS, BROKEN, UNCALLABLE = 0, 1, 2
+_PATIENCE = 120.0  # seconds for importing a target
+
+
+@click.group()
+@click.version_option(package_name="mergelaws")
+def main() -> None:
+    """Holds implementations of merging attention states to its laws."""
+
+
+@main.command()
+@click.argument("target")
+@click.option("--profile", type=click.Choice(["quick", "nightly", "replay"]), default="quick", show_default=True,
+              help="50 examples a property, 5,000, or what failed before.")  # fmt: skip
+@click.option("--law", "laws", type=int, multiple=True, metavar="N", help="Only law N; may be given again.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as JSON.")
+@click.option(
+    "--html", "html_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as a page."
+)
+@click.option("--seed", type=int, metavar="N", help="Draw the cases of an earlier run.")
+@click.option("--limit", type=click.FloatRange(min=1.0), default=60.0, show_default=True, metavar="SECONDS",
+              help="End a property that makes no progress for so long.")  # fmt: skip
+@click.option("--processes", type=click.IntRange(min=1), default=min(os.cpu_count() or 1, 8), show_default=True,
+              metavar="N", help="Processes that share the properties.")  # fmt: skip
+def verify(
+    target: str,
+    profile: str,
+    laws: tuple[int, ...],
+    json_file: Path | None,
+    html_file: Path | None,
+    seed: int | None,
+    limit: float,
+    processes: int,
+) -> None:
+    """Hold TARGET to the laws.
+
+    TARGET is a name that `mergelaws list` shows, mutants:NAME, variants:NAME, package.module:attribute or
+    path/to/file.py:attribute, where the attribute is a mergelaws.Implementation or a function
+    (v_a, s_a, v_b, s_b) -> (v, s).
+
+    Exit status 0: every claimed law holds. 1: some law is broken. 2: TARGET cannot be loaded or called.
+    """
+    _probe(target)
+    place = suite.enter()
+    # "load" and not "loadgroup": that one gives a test that ended its process to the next process again.
+    arguments = [
+        str(place / "properties"), f"--rootdir={place}", f"--config-file={place / 'pyproject.toml'}",
+        "--import-mode=prepend", "-p", "no:cacheprovider", "-W", "ignore", "--tb=no", "-q", "--no-header", "-r", "N",
+        "--show-capture=no",
+        "-n", str(processes), "--dist", "load", "--max-worker-restart=10000",
+        f"--impl={target}", f"--hypothesis-profile={profile}", f"--time-limit={limit}",
+    ]  # fmt: skip
+    arguments += [f"--law={law}" for law in laws]
+    arguments += [f"--laws-json={json_file.resolve()}"] if json_file else []
+    arguments += [f"--laws-html={html_file.resolve()}"] if html_file else []
+    arguments += [f"--hypothesis-seed={seed}"] if seed is not None else []
+    import pytest  # noqa: PLC0415  # after sys.path was set: pytest-xdist hands it on to its processes
+
+    status = int(pytest.main(arguments))
+    sys.stdout.flush()
+    sys.exit({0: HOLDS, 1: BROKEN}.get(status, UNCALLABLE))
+
+
+def _probe(target: str) -> None:
+    """Ends with status 2 if the target cannot be loaded or called. One that hangs, or ends the process, is for the laws."""
+    from mergelaws.probe import LOADED  # noqa: PLC0415  # imports torch
+
+    path = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    command = [sys.executable, "-m", "mergelaws.probe", target]
+    try:
+        done = subprocess.run(  # noqa: S603  # this very Python
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+    except subprocess.TimeoutExpired as stopped:
+        if LOADED in (stopped.stdout or b"").decode():
+            return
+        _fail(f"{target} cannot be loaded: its import did not come back in {_PATIENCE:g} s")
+    if done.returncode == UNCALLABLE:
+        _fail(done.stderr.strip())
+    if LOADED not in done.stdout:
+        _fail(f"{target} cannot be loaded: its import ended the process with {done.returncode}\n{done.stderr.strip()}")
+
+
+def _fail(words: str) -> NoReturn:
+    click.echo(words, err=True)
+    sys.exit(UNCALLABLE)
+
+
+@main.command(name="list")
+def list_known() -> None:
+    """Show the known implementations: what each offers and takes, or why it is not here."""
+    suite.enter()
+    import implementations  # noqa: PLC0415
+
+    for name in implementations.known():
+        try:
+            found = implementations.find(name)
+        except Exception as error:  # a broken installation may raise anything
+            words = str(error) if isinstance(error, LookupError) else f"{type(error).__name__}: {error}"
+            click.echo(f"{name:<22} not installed: {words}")
+        else:
+            where = " and ".join(found.devices)
+            click.echo(f"{name:<22} installed: {', '.join(found.operations)}; on {where}")

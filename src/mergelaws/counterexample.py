@@ -1,0 +1,211 @@
+"""A counterexample as a program: the tensors of one call spelled out, the call, and a plain float64 merge beside it.
+
+The program needs PyTorch and the judged implementation, and nothing of this project.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from pathlib import Path
+from typing import Protocol
+
+import numpy
+import torch
+
+from mergelaws.implementation import Implementation
+
+_ARGUMENTS = {
+    "merge_state": ("v_a", "s_a", "v_b", "s_b"),
+    "merge_state_in_place": ("v", "s", "v_other", "s_other"),
+    "merge_states": ("v", "s"),
+    "variable_length_merge_states": ("v", "s", "indptr"),
+}
+_TWO = ("merge_state", "merge_state_in_place")
+_MOST = 300  # elements that are spelled out
+_REACH = 64  # elements of memory, within which a view is spelled out as a view
+
+
+class Told(Protocol):
+    """What is known of a call that went wrong; properties.broken.Evidence is one."""
+
+    @property
+    def operation(self) -> str:
+        """The operation that was called."""
+
+    @property
+    def inputs(self) -> dict[str, torch.Tensor]:
+        """Its arguments by name, or the states v and s of a row or a call."""
+
+    @property
+    def base(self) -> int | str:
+        """The base of s."""
+
+    @property
+    def expected(self) -> str:
+        """What should have come out, in words."""
+
+    @property
+    def actual(self) -> str:
+        """What did."""
+
+
+def program(target: str, implementation: Implementation, told: Told, message: str = "") -> str:
+    """The Python program that shows what `told` tells; "" if it has no inputs, or too many to spell out.
+
+    target: as given to `mergelaws verify`. message: the finding in words, which becomes a comment.
+    """
+    if not told.inputs or sum(tensor.numel() for tensor in told.inputs.values()) > _MOST:
+        return ""
+    inputs = _named(told.operation, told.inputs)
+    lines = [f"# {message.splitlines()[0]}"] if message else []
+    lines += ["from math import inf, nan", "", "import torch", ""]
+    if told.operation in implementation.operations:
+        lines += [*_origin(target, implementation, told.operation), ""]
+    lines += [f"{_word(name)} = {literal(tensor)}" for name, tensor in inputs.items()]
+    if told.operation in implementation.operations:
+        lines += [*_call(implementation, told.operation, inputs, told.base)]
+    if told.expected:
+        lines += [f"# expected  {line.strip()}" for line in told.expected.splitlines()]
+    if told.actual:
+        lines += [f"# actual    {line.strip()}" for line in told.actual.splitlines()]
+    if inputs.keys() == {"v", "s"} and inputs["v"].dim() == 4 and inputs["v"].shape[1] > 0:
+        lines += ["", *_plain_merge(told.base)]
+    return "\n".join(lines) + "\n"
+
+
+def literal(tensor: torch.Tensor) -> str:
+    """The expression that makes the tensor again, its strides too where it is a small view."""
+    tensor = tensor.detach().cpu()
+    dtype = f", dtype={tensor.dtype}"
+    if tensor.numel() == 0:
+        return f"torch.empty({tuple(tensor.shape)}{dtype})"
+    reach = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    if tensor.is_contiguous() or reach > _REACH:
+        return f"torch.tensor({_nested(tensor.contiguous())}{dtype})"
+    memory = tensor.as_strided((reach,), (1,), tensor.storage_offset())
+    return f"torch.tensor({_nested(memory)}{dtype}).as_strided({tuple(tensor.shape)}, {tuple(tensor.stride())})"
+
+
+def _nested(tensor: torch.Tensor) -> str:
+    if tensor.dim() == 0:
+        return _number(tensor)
+    first = tensor.reshape(-1)[:1]
+    if tensor.numel() > 8 and tensor.dim() == 1 and _same(tensor, first):  # a constant is said once
+        return f"[{_number(first[0])}] * {tensor.numel()}"
+    return "[" + ", ".join(_nested(part) for part in tensor) + "]"
+
+
+def _same(tensor: torch.Tensor, first: torch.Tensor) -> bool:
+    width = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
+    return bool((tensor.contiguous().view(width) == first.view(width)).all())
+
+
+def _number(value: torch.Tensor) -> str:
+    """The shortest decimal that is read as the same number."""
+    if not value.is_floating_point():
+        return str(value.item())
+    if value.dtype == torch.float64:
+        return repr(value.item())
+    kind = numpy.float16 if value.dtype == torch.float16 else numpy.float32
+    return str(kind(value.item()))
+
+
+def _word(name: str) -> str:
+    return name.replace(" ", "_")
+
+
+def _named(operation: str, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The inputs by the names of the operation's arguments, or as v [S, N, H, D] and s [S, N, H] where that is meant."""
+    if set(_ARGUMENTS.get(operation, ("",))) <= inputs.keys() or "v" not in inputs or "s" not in inputs:
+        return inputs
+    v, s = inputs["v"], inputs["s"]
+    if v.dim() == 1 and s.dim() == 1:  # one column of one row
+        v, s = v[None, :, None, None], s[None, :, None]
+    elif v.dim() == 2 and s.dim() == 1:  # one row
+        v, s = v[None, :, None, :], s[None, :, None]
+    elif v.dim() == 3 and s.dim() == 3:
+        v = v[..., None]
+    return {**inputs, "v": v, "s": s}
+
+
+def _origin(target: str, implementation: Implementation, operation: str) -> list[str]:
+    """The lines that make the operation available under its own name."""
+    place, _, attribute = target.rpartition(":")
+    function = getattr(implementation, operation)
+    if target == "ours":
+        return [f"from mergelaws import {operation}"]
+    if place in ("mutants", "variants") or target in ("torch", "torch_reference"):
+        return [
+            "import implementations  # in a clone of mergelaws",
+            f"{operation} = implementations.find({target!r}).{operation}",
+        ]
+    if not place:
+        if isinstance(function, types.FunctionType):
+            return _adapter(function)
+        return [
+            "import implementations  # in a clone of mergelaws",
+            f"{operation} = implementations.find({target!r}).{operation}",
+        ]
+    lines = []
+    if place.endswith(".py"):
+        path = Path(place).resolve()
+        lines += ["import sys", f"sys.path.insert(0, {str(path.parent)!r})"]
+        place = path.stem
+    bare = implementation.name == target
+    lines.append(f"from {place} import {attribute}")
+    lines.append(f"{operation} = {attribute}" if bare else f"{operation} = {attribute}.{operation}")
+    return lines if attribute != operation or not bare else lines[:-1]
+
+
+def _adapter(function: types.FunctionType) -> list[str]:
+    """An adapter's few lines as they stand, without what they take from this project."""
+    source = inspect.getsource(inspect.getmodule(function) or function)
+    ours = ("from mergelaws", "from implementations", "require(", "import torch")
+    lines = source.split("\nimplementation = ")[0].splitlines()
+    begin = next(index for index, line in enumerate(lines) if line.startswith(("import ", "from ")))
+    return (
+        "\n".join(line.split("  # noqa")[0] for line in lines[begin:] if not line.startswith(ours)).strip().splitlines()
+    )
+
+
+def _call(
+    implementation: Implementation, operation: str, inputs: dict[str, torch.Tensor], base: int | str
+) -> list[str]:
+    keyword = f", lse_base={base!r}" if implementation.lse_base == "either" else ""
+    names = _ARGUMENTS[operation]
+    turned = ".t().contiguous()" if implementation.s_layout == "HS" and operation in _TWO else ""
+    if set(names) <= inputs.keys() and not (operation == "merge_states" and inputs["v"].dim() != 4):
+        words = [name + (turned if name.startswith("s") else "") for name in names]
+        if operation == "merge_state_in_place":
+            mask = "mask" if "mask" in inputs else "None"
+            return [f"{operation}({', '.join(words)}, {mask}{keyword})", "print(v, s)"]
+        return [f"print({operation}({', '.join(words)}{keyword}))"]
+    if "v" not in inputs or inputs["v"].dim() != 4 or inputs["s"].dim() != 3:
+        return [f"# of {operation}; the test named beside this shows how they are merged"]
+    count = inputs["v"].shape[1]
+    near = "" if implementation.strided else ".contiguous()"
+    if operation == "variable_length_merge_states":
+        ends = f"torch.arange({inputs['v'].shape[0] + 1}, dtype=torch.int32) * {count}"
+        return [f"print({operation}(v.flatten(0, 1), s.flatten(0, 1), {ends}{keyword}))"]
+    if count < 2:
+        return [f"# of {operation}; the test named beside this shows how they are merged"]
+    lines = [f"out_v, out_s = v[:, 0].clone(), s[:, 0].clone(){turned}"]
+    for index in range(1, min(count, 8)):
+        other = f"v[:, {index}]{near}, s[:, {index}]{turned or near}"
+        if operation == "merge_state":
+            lines.append(f"out_v, out_s = {operation}(out_v, out_s, {other}{keyword})")
+        else:
+            lines.append(f"{operation}(out_v, out_s, {other}, None{keyword})")
+    return [*lines, "print(out_v, out_s)"]
+
+
+def _plain_merge(base: int | str) -> list[str]:
+    power, log = ("exp", "log") if base == "e" else ("exp2", "log2")
+    return [
+        "# the same in float64",
+        "x = s.double()",
+        f"w = torch.where(x == -inf, 0.0, torch.{power}(x - x.amax(1, keepdim=True)))",
+        "wv = torch.where(w[..., None] == 0.0, 0.0, w[..., None] * v.double())",
+        f"print(wv.sum(1) / w.sum(1)[..., None], x.amax(1) + w.sum(1).{log}())",
+    ]
