@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.metadata
 import os
 import random
 import shutil
@@ -177,7 +178,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         "seconds": round(report.duration, 3),
         "reason": str(report.longrepr[2]).removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else "",
         "finding": None,
-        "record": record.current().as_plain(),
+        "record": (record.Record() if _outcome(report) == "skipped" else record.current()).as_plain(),
     }
     if told["outcome"] in ("failed", "known") and call.excinfo is not None:
         found = finding.found(mark.args[0], _name(item.nodeid), call.excinfo.value)
@@ -308,6 +309,12 @@ def _versions() -> dict[str, str]:
     }
 
 
+def _package(target: str) -> dict[str, str]:
+    """The version of the package that an adapter calls, where its file names one."""
+    name = getattr(sys.modules.get(f"implementations.{target}"), "PACKAGE", "")
+    return {name: importlib.metadata.version(name)} if name else {}
+
+
 def _report(config: pytest.Config) -> dict[str, Any]:
     """All that the report says, as lists, dicts, strings and numbers."""
     implementation = subject.current()
@@ -318,9 +325,10 @@ def _report(config: pytest.Config) -> dict[str, Any]:
         "profile": config.getoption("hypothesis_profile", default=None) or "quick",
         "seed": config.getoption("hypothesis_seed"),
         "device": _device(),
-        "versions": _versions(),
+        "versions": _versions() | _package(config.getoption("--impl")),
         "operations": list(implementation.operations),
         "not_claimed": implementation.narrow_claims(),
+        "differs": [list(pair) for pair in implementation.differs],
         "errors": config.stash[ERRORS],
         **_gathered.as_plain(),
     }

@@ -50,7 +50,7 @@ class States:
         if self.garbage != "as given":
             junk = GARBAGE[self.garbage]
             empty = torch.isneginf(s)[..., None].expand_as(v)
-            v[empty] = torch.finfo(v.dtype).max if junk is None else junk
+            v[empty] = largest_v(v.dtype, self.count) if junk is None else junk
         return v.to(subject.device()), s.to(subject.device())
 
     def _lses(self) -> torch.Tensor:

@@ -1,4 +1,7 @@
-"""Known failures: expected to fail, and policed. One that no longer fails, or names no property, is an error."""
+"""Known failures: expected to fail, and policed. One that no longer fails, or names no property, is an error.
+
+A reason that begins with "at times" is of a property whose cases do not meet the fault in every run; it may also pass.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ def unheard_of(failures: Iterable[tuple[str, str]]) -> list[str]:
 def outlived(failures: Iterable[tuple[str, str]], outcomes: dict[str, str]) -> list[str]:
     """The entries whose properties were asked, and none of them failed. outcomes: by name, "known" where it failed."""
     told = []
-    for entry, _ in failures:
+    for entry, why in failures:
         asked = [how for name, how in outcomes.items() if entry in (name, base(name)) and how != "skipped"]
-        if asked and not {"known", "failed"} & set(asked):
+        if asked and not why.startswith("at times") and not {"known", "failed"} & set(asked):
             told.append(entry)
     return told

@@ -13,6 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 GUARD = 64  # elements on either side
+ALIGNMENT = 16  # elements: what a vector load may want a tensor to start at a multiple of
 
 _ALLOCATIONS = {
     torch.ops.aten.empty.memory_format,
@@ -27,17 +28,24 @@ class Guarded:
     """One tensor inside a poisoned buffer of its own."""
 
     def __init__(
-        self, shape: Sequence[int], stride: Sequence[int], dtype: torch.dtype, device: torch.device | str
+        self,
+        shape: Sequence[int],
+        stride: Sequence[int],
+        dtype: torch.dtype,
+        device: torch.device | str,
+        shift: int = 0,
     ) -> None:
         reach = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True)) if 0 not in shape else 0
-        self._buffer = torch.full((reach + 2 * GUARD,), _poison(dtype), dtype=dtype, device=device)
-        self.tensor = self._buffer.as_strided(tuple(shape), tuple(stride), GUARD)
+        self._start = GUARD + shift
+        self._buffer = torch.full((self._start + reach + GUARD,), _poison(dtype), dtype=dtype, device=device)
+        self.tensor = self._buffer.as_strided(tuple(shape), tuple(stride), self._start)
         self._before: torch.Tensor | None = None
 
     @classmethod
     def copy_of(cls, tensor: torch.Tensor) -> Guarded:
-        """A guarded tensor with the values and strides of `tensor`; expanded dimensions stay expanded."""
-        guarded = cls(tensor.shape, tensor.stride(), tensor.dtype, tensor.device)
+        """A guarded tensor with the values, strides and alignment of `tensor`; expanded dimensions stay expanded."""
+        shift = tensor.storage_offset() % ALIGNMENT
+        guarded = cls(tensor.shape, tensor.stride(), tensor.dtype, tensor.device, shift)
         once = tuple(slice(0, 1) if step == 0 else slice(None) for step in tensor.stride())
         guarded.tensor[once].copy_(tensor[once])
         return guarded
@@ -54,7 +62,7 @@ class Guarded:
     def changed_outside(self) -> bool:
         """Whether a byte that is not the tensor's own is no longer poison."""
         outside = torch.ones(self._buffer.shape, dtype=torch.bool, device=self._buffer.device)
-        outside.as_strided(self.tensor.shape, self.tensor.stride(), GUARD).fill_(False)
+        outside.as_strided(self.tensor.shape, self.tensor.stride(), self._start).fill_(False)
         kept = torch.full_like(self._buffer, _poison(self._buffer.dtype))
         return not _same_bytes(self._buffer[outside], kept[outside])
 

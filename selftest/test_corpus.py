@@ -199,9 +199,9 @@ def right(place: int) -> tuple[object, ...]:
 
 def far_rows(implementation: Implementation, stride: int) -> bool:
     """Whether rows that lie `stride` elements apart are read as their copy is. The memory between them is not touched."""
-    memory = torch.empty(2 * stride + 8, dtype=torch.float16)
-    far = memory.as_strided((3, 2, 1, 4), (stride, 4, 4, 1))
     v, s = States("float16", 2, 3, 1, 4, 2, "near", "ordinary", seed=2).tensors()
+    memory = torch.empty(2 * stride + 8, dtype=torch.float16, device=v.device)
+    far = memory.as_strided((3, 2, 1, 4), (stride, 4, 4, 1))
     far.copy_(v)
     assert implementation.merge_states is not None
     return torch.equal(implementation.merge_states(far, s)[0], implementation.merge_states(v, s)[0])

@@ -120,3 +120,7 @@ def list_known() -> None:
         else:
             where = " and ".join(found.devices)
             click.echo(f"{name:<22} installed: {', '.join(found.operations)}; on {where}")
+
+
+if __name__ == "__main__":
+    main()

@@ -161,7 +161,7 @@ def _origin(target: str, implementation: Implementation, operation: str) -> list
 def _adapter(function: types.FunctionType) -> list[str]:
     """An adapter's few lines as they stand, without what they take from this project."""
     source = inspect.getsource(inspect.getmodule(function) or function)
-    ours = ("from mergelaws", "from implementations", "require(", "import torch")
+    ours = ("from mergelaws", "from implementations", "require(", "PACKAGE = ", "import torch")
     lines = source.split("\nimplementation = ")[0].splitlines()
     begin = next(index for index, line in enumerate(lines) if line.startswith(("import ", "from ")))
     return (

@@ -52,13 +52,14 @@ def main(target: str) -> int:
         found = implementations.find(target)
     except Exception as error:  # a file may raise anything while it is loaded
         words = str(error) if isinstance(error, LookupError) else f"{type(error).__name__}: {error}"
-        print(f"{target} cannot be loaded: {words}", file=sys.stderr)
+        sys.stderr.write(f"{target} cannot be loaded: {words}\n")
         return 2
-    print(LOADED, flush=True)
+    sys.stdout.write(f"{LOADED}\n")
+    sys.stdout.flush()
     signal.alarm(PATIENCE)
     reasons = tried(found)
     if all(reasons):
-        print(f"{target} was loaded and cannot be called:", *reasons, sep="\n  ", file=sys.stderr)
+        sys.stderr.write("\n  ".join([f"{target} was loaded and cannot be called:", *reasons]) + "\n")
         return 2
     return 0
 
