@@ -44,7 +44,7 @@ class Guarded:
     @classmethod
     def copy_of(cls, tensor: torch.Tensor) -> Guarded:
         """A guarded tensor with the values, strides and alignment of `tensor`; expanded dimensions stay expanded."""
-        shift = tensor.storage_offset() % ALIGNMENT
+        shift = int(tensor.storage_offset()) % ALIGNMENT
         guarded = cls(tensor.shape, tensor.stride(), tensor.dtype, tensor.device, shift)
         once = tuple(slice(0, 1) if step == 0 else slice(None) for step in tensor.stride())
         guarded.tensor[once].copy_(tensor[once])
