@@ -3,12 +3,14 @@
 import math
 from typing import Any
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mergelaws.implementation import OPERATIONS
 from properties import call, subject
-from properties.cases import Problem, Segments
+from properties.cases import Problem, Segments, States
 from properties.checks import assert_same_bits, assert_within_bound
 from properties.laws import law
 from properties.strategies import counts, problems, segments
@@ -97,3 +99,25 @@ def test_a_segment_has_the_bits_of_its_states_alone(case: Segments) -> None:
         problem = Problem("variable_length_merge_states", case.states)
         out = out_v[row : row + 1], out_s[row : row + 1]
         _assert_kept(problem, "a segment has the same bits alone and in a list", one_v[None], one_s[None], out, alone)
+
+
+@law(13)
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("count", (2, 17, 40))
+def test_the_size_of_the_batch_changes_no_bit(operation: str, count: int) -> None:
+    """The first rows of 2,100 have the bits that they have in a batch of 27, and of 3: no sum is cut by the batch."""
+    claims = subject.current()
+    if not subject.offers(operation) or (operation in call.TWO_STATES and count != 2):
+        pytest.skip(f"{claims.name} does not merge {count} states by {operation}")
+    if (claims.max_states or count) < count or (claims.max_heads or 3) < 3:
+        pytest.skip(f"{claims.name} does not claim N = {count} with H = 3")
+    dim = 8 if claims.head_dims is None else min(claims.head_dims)
+    case = States(claims.dtypes[0], subject.bases()[0], 700, 3, dim, count, "near", "ordinary", seed=count)
+    problem = Problem(operation, case)
+    v, s = problem.tensors()
+    whole_v, whole_s = problem.merged(v, s)
+    for rows in (9, 1):
+        few_v, few_s = v[:rows].contiguous(), s[:rows].contiguous()
+        few = problem.merged(few_v, few_s)
+        claim = "the size of the batch changes no bit"
+        _assert_kept(problem, claim, few_v, few_s, few, (whole_v[:rows], whole_s[:rows]))
