@@ -37,7 +37,7 @@ verify: $(READY)
 	$(PYTEST) properties --impl '$(IMPL)' --hypothesis-profile '$(PROFILE)' $(ARGS)
 
 test: $(READY)
-	$(PYTEST) --dist loadgroup $(ARGS)
+	$(PYTEST) $(ARGS)
 
 mutants: $(READY)
 	$(RUN) -m selftest.killing

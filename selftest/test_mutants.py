@@ -4,35 +4,16 @@ from __future__ import annotations
 
 import os
 
-import pytest
-
 from implementations.mutants import MUTANTS
-from implementations.variants import VARIANTS
 from selftest.killing import CORPUS, Verdict, judge_all, matrix
 
 
-@pytest.fixture(scope="module")
-def verdict() -> Verdict:
-    """The corpus, judged once."""
+def test_every_mutant_dies_every_right_implementation_lives_and_every_law_kills() -> None:
+    """One test, since the corpus is judged once: minutes, in as many processes as there are cores."""
     judgements = judge_all(list(CORPUS), os.cpu_count() or 1)
-    return Verdict(judgements[: len(MUTANTS)], judgements[len(MUTANTS) :])
-
-
-@pytest.mark.xdist_group("mutants")
-def test_every_mutant_dies(verdict: Verdict) -> None:
-    """No wrong implementation gets past the laws."""
-    assert not verdict.alive, matrix(verdict)
+    verdict = Verdict(judgements[: len(MUTANTS)], judgements[len(MUTANTS) :])
     assert len(verdict.mutants) >= 60
-
-
-@pytest.mark.xdist_group("mutants")
-def test_every_right_implementation_lives(verdict: Verdict) -> None:
-    """No law is broken by an implementation that is right, however different."""
+    assert len(verdict.variants) >= 8
+    assert not verdict.alive, matrix(verdict)
     assert not verdict.wronged, [(one.name, one.kills) for one in verdict.wronged]
-    assert len(verdict.variants) >= len(VARIANTS) >= 8
-
-
-@pytest.mark.xdist_group("mutants")
-def test_every_law_kills(verdict: Verdict) -> None:
-    """A law that kills nothing is decoration."""
-    assert not verdict.idle, matrix(verdict)
+    assert not verdict.idle, f"laws {verdict.idle} kill nothing\n{matrix(verdict)}"
