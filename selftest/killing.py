@@ -37,7 +37,7 @@ from properties import record, subject
 from properties.laws import LAWS
 
 EXAMPLES = 40  # per property, until a mutant is dead
-EXAMPLES_AFTER = 6
+EXAMPLES_AFTER = 3
 CORPUS = {**MUTANTS, **VARIANTS}
 
 
