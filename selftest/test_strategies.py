@@ -202,7 +202,9 @@ def test_the_regimes_of_s_are_what_they_say() -> None:
     assert (_gaps(_s("near")) < 30.0).all()
     assert (_gaps(_s("equal")) == 0.0).all()
     ulps = _s("ulps apart")
-    assert (_gaps(ulps) <= 16.0 * 2.0**-23 * numpy.abs(ulps)).all() and numpy.abs(ulps).min() < 1e-2 and ulps.max() > 1e5
+    assert (
+        (_gaps(ulps) <= 16.0 * 2.0**-23 * numpy.abs(ulps)).all() and numpy.abs(ulps).min() < 1e-2 and ulps.max() > 1e5
+    )
     wide = _gaps(_s("wide"))
     assert all(((low < wide) & (wide < high)).any() for low, high in ((0, 24), (24, 126), (126, 149), (149, 300)))
     edges = _gaps(_s("edges", 40))
