@@ -1,8 +1,9 @@
 """Running the properties in this process on one implementation after another, and who kills whom.
 
-The budget is fixed: the same examples every time (derandomized, no database), no shrinking, and few per property: EXAMPLES
-until the first kill, then EXAMPLES_AFTER, for the matrix, and of the many sizes of law 18 one per test. Run as a program it
-prints the matrix of mutants and laws; `make mutants` does that.
+The budget is fixed: the same examples every time (derandomized, no database), no shrinking. Every law asks every mutant
+with FEW examples per property and one typical set of parameters per test: that is the matrix. A mutant that outlives it is asked
+with MANY, and with all parameters, until it dies; a right implementation is asked so from the start, and to the end. Run as
+a program it prints the matrix of mutants and laws; `make mutants` does that.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from implementations.variants import VARIANTS
 from properties import record, subject
 from properties.laws import LAWS
 
-EXAMPLES = 40  # per property, until a mutant is dead
-EXAMPLES_AFTER = 3
+FEW = 5
+MANY = 40
 CORPUS = {**MUTANTS, **VARIANTS}
 
 
@@ -49,7 +50,7 @@ class Property:
     name: str
     needs: dict[str, tuple[str, ...]]
     run: Callable[[settings], None]
-    typical: bool  # of the parameter sets of a test, the last one
+    typical: bool  # of the parameter sets of a test, the last one; of a test of refusals, which cost nothing, each
 
 
 @dataclass
@@ -75,7 +76,10 @@ def all_properties() -> list[Property]:
             if law is None or test.__module__ != module.__name__ or (gpu and not torch.cuda.is_available()):
                 continue
             *others, last = _runs(test, marks)
-            found += [Property(law.args[0], name, law.kwargs, run, run is last) for run in (*others, last)]
+            found += [
+                Property(law.args[0], name, law.kwargs, run, run is last or law.args[0] == 17)
+                for run in (*others, last)
+            ]
     return sorted(found, key=lambda one: (one.law == 18, one.law))  # the costly one last
 
 
@@ -131,12 +135,14 @@ def judge(name: str) -> Judgement:
     judgement, began = Judgement(name), time.monotonic()
     with subject.using(CORPUS[name]), warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        for one in all_properties():
-            if one.law in judgement.kills or subject.missing(**one.needs):
-                continue
-            if judgement.kills and one.law == 18 and not one.typical:
-                continue
-            _ask(one, judgement, EXAMPLES_AFTER if judgement.kills else EXAMPLES)
+        asked = [one for one in all_properties() if not subject.missing(**one.needs)]
+        if name in MUTANTS:
+            for one in asked:
+                if one.typical and one.law not in judgement.kills:
+                    _ask(one, judgement, FEW)
+        for one in asked:
+            if name in VARIANTS or not judgement.kills:
+                _ask(one, judgement, MANY)
     judgement.seconds = time.monotonic() - began
     return judgement
 
