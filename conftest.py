@@ -330,7 +330,7 @@ def _report(config: pytest.Config) -> dict[str, Any]:
         "not_claimed": implementation.narrow_claims(),
         "differs": [list(pair) for pair in implementation.differs],
         "errors": config.stash[ERRORS],
-        **_gathered.as_plain(),
+        **_gathered.as_plain(implementation.name),
     }
 
 
@@ -341,20 +341,18 @@ def _device() -> str:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if not _gathered.told:
         return
-    seen, told = _gathered.record, _gathered.as_plain()
+    name = subject.current().name
     colour = bool(terminalreporter.hasmarkup)
     width = shutil.get_terminal_size().columns
-    only = set(config.getoption("--law"))
     if config.option.tbstyle == "no":
-        for broken in told["broken"]:
-            terminalreporter.section(f"law {broken['law']}, {broken['property']}", sep="-", red=True)
-            for part in (broken["message"], broken["python"].rstrip(), broken["reproduce"]):
-                if part:
-                    terminalreporter.write_line(f"{part}\n")
-    terminalreporter.section(f"the laws, for {subject.current().name}")
-    terminalreporter.write(table.printed(table.law_table(seen, _gathered.outcomes, only), width, colour))
-    terminalreporter.write(table.printed(table.ratio_table(seen), width, colour))
-    for reason, count in _gathered.skips.most_common():
+        for law, words in table.findings(_gathered.findings("failed")):
+            terminalreporter.section(f"law {law}, {LAWS[law]}", sep="-", red=True)
+            terminalreporter.write_line(words)
+    terminalreporter.section(f"the laws, for {name}")
+    only = set(config.getoption("--law"))
+    terminalreporter.write(table.printed(table.law_table(_gathered.record, _gathered.outcomes, only), width, colour))
+    terminalreporter.write(table.printed(table.ratio_table(_gathered.record), width, colour))
+    for reason, count in _gathered.not_checked(name).most_common():
         terminalreporter.write_line(f"not checked ({count}): {reason}")
     for words in subject.current().narrow_claims():
         terminalreporter.write_line(f"not claimed: {words}")

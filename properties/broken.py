@@ -8,8 +8,17 @@ import torch
 
 
 @dataclass(frozen=True)
+class Call:
+    """One call of the implementation under test: its arguments by name, and the base of s."""
+
+    operation: str
+    inputs: dict[str, torch.Tensor]
+    base: int | str
+
+
+@dataclass(frozen=True)
 class Evidence:
-    """The smallest set of numbers that shows the fault: one row's states, or the tensors of the call."""
+    """The smallest set of numbers that shows the fault: one row's states, the tensors of the call, or all calls made."""
 
     operation: str
     claim: str
@@ -18,6 +27,7 @@ class Evidence:
     expected: str = ""
     actual: str = ""
     ratio: float | None = None
+    calls: tuple[Call, ...] = ()
 
 
 class LawBroken(AssertionError):

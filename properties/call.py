@@ -10,7 +10,7 @@ import numpy
 import torch
 
 from properties import subject
-from properties.broken import Evidence, LawBroken
+from properties.broken import Call, Evidence, LawBroken
 from properties.memory import Guarded, GuardedAllocations
 
 State = tuple[torch.Tensor, torch.Tensor]
@@ -18,6 +18,13 @@ State = tuple[torch.Tensor, torch.Tensor]
 
 TWO_STATES = ("merge_state", "merge_state_in_place")
 MANY_STATES = ("merge_states", "variable_length_merge_states")
+
+made: list[Call] = []  # by the example at hand: `forget` begins another one
+
+
+def forget() -> None:
+    """Begins a new list of calls."""
+    made.clear()
 
 
 def merge(operation: str, v: torch.Tensor, s: torch.Tensor, base: int | str = 2) -> State:
@@ -65,6 +72,7 @@ def merge_state_in_place(
     """What (v, s) holds after the other state was merged into a copy of it of the same strides."""
     operation = "merge_state_in_place"
     inputs = {"v": v, "s": s, "v_other": v_other, "s_other": s_other} | ({} if mask is None else {"mask": mask})
+    made.append(Call(operation, inputs, base))
     guarded = _guarded(operation, inputs)
     given = {name: memory.tensor for name, memory in guarded.items()}
     with GuardedAllocations() as allocations, numpy.errstate(all="ignore"):
@@ -81,6 +89,7 @@ def merge_state_in_place(
 
 
 def _out_of_place(operation: str, base: int | str, shape: tuple[int, ...], **inputs: torch.Tensor) -> State:
+    made.append(Call(operation, inputs, base))
     guarded = _guarded(operation, inputs)
     with GuardedAllocations() as allocations, numpy.errstate(all="ignore"):
         v, s = getattr(subject.current(), operation)(*(memory.tensor for memory in guarded.values()), **_base_of(base))

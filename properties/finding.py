@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -94,14 +94,12 @@ def _last_call(error: BaseException, claim: str, expected: str, actual: str) -> 
 
 
 def _whole(broken: LawBroken) -> Evidence:
-    """The evidence with the inputs of the whole call, where the judgement knew them and they are few."""
+    """The evidence with the whole call that was judged, where it is known and small, or else with all calls made."""
     evidence = broken.evidence
     for frame in _frames(broken):
         if frame.f_code is checks.assert_within_bound.__code__:
             v, s = frame.f_locals["v"], frame.f_locals["s"]
             if isinstance(v, torch.Tensor) and v.numel() <= SMALL:
-                told = evidence
-                return Evidence(
-                    told.operation, told.claim, {"v": v, "s": s}, told.base, told.expected, told.actual, told.ratio
-                )
-    return evidence
+                return replace(evidence, inputs={"v": v, "s": s})
+            return evidence
+    return replace(evidence, calls=tuple(call.made))

@@ -43,13 +43,20 @@ class Gathered:
         """How many properties were not asked, by reason."""
         return Counter(one["reason"] for one in self.told if one["outcome"] == "skipped")
 
-    def findings(self, outcome: str) -> list[Told]:
-        """What the properties of that outcome, "failed" or "known", found, in the order of the laws."""
-        found = [one["finding"] for one in self.told if one["outcome"] == outcome and one["finding"]]
-        return sorted(found, key=lambda one: (one["law"], one["property"]))
+    def not_checked(self, implementation: str) -> Counter[str]:
+        """The same, with all that `implementation` does not claim in one."""
+        counts: Counter[str] = Counter()
+        for reason, count in self.skips.items():
+            counts["not claimed" if reason.startswith(f"{implementation} ") else reason] += count
+        return counts
 
-    def as_plain(self) -> Told:
-        """The laws, the worst ratios, what was not asked and what was found."""
+    def findings(self, outcome: str) -> list[Told]:
+        """What the properties of that outcome, "failed" or "known", found: law by law, the plainest input first."""
+        found = [one["finding"] for one in self.told if one["outcome"] == outcome and one["finding"]]
+        return sorted(found, key=lambda one: (one["law"], not one["python"], len(one["python"]), one["property"]))
+
+    def as_plain(self, implementation: str) -> Told:
+        """The laws, the worst ratios, what was not asked of `implementation` and what was found."""
         laws = []
         outcomes = self.outcomes
         for number, words in LAWS.items():
@@ -76,7 +83,7 @@ class Gathered:
         return {
             "laws": laws,
             "worst": worst,
-            "not_checked": dict(self.skips.most_common()),
+            "not_checked": dict(self.not_checked(implementation).most_common()),
             "broken": self.findings("failed"),
             "known_failures": self.findings("known"),
         }

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from mergelaws.implementation import OPERATIONS
-from properties import record
+from properties import call, record
 
 LAWS = {
     1: "within the bound of the exact merge",
@@ -62,6 +62,7 @@ def law(number: int, *operations: str, any_of: tuple[str, ...] = OPERATIONS) -> 
 def _counted(number: int, name: str, test: Callable[..., Any], targets: bool) -> Callable[..., Any]:
     @functools.wraps(test)
     def counted(*arguments: Any, **keywords: Any) -> None:
+        call.forget()
         record.example_begins(number, name)
         test(*arguments, **keywords)
         if targets:

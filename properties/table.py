@@ -1,9 +1,11 @@
-"""The tables that close a run: law by law, and the highest error over bound per operation and dtype."""
+"""What closes a run: the findings and a row law by law, and the highest error over bound per operation and dtype."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from io import StringIO
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -61,6 +63,22 @@ def ratio_table(record: Record) -> Table:
     for (operation, dtype), row in rows.items():
         table.add_row(operation, dtype, _shown(row.get("v")), _shown(row.get("s")))
     return table
+
+
+def findings(found: list[dict[str, Any]]) -> Iterator[tuple[int, str]]:
+    """Per broken law, the plainest input that shows it, as a message, a program and the line that draws it again.
+
+    found: findings in the order of the laws, the plainest of each law first. An input is shown once.
+    """
+    shown: dict[str, int] = {}
+    for law in dict.fromkeys(one["law"] for one in found):
+        first, *others = (one for one in found if one["law"] == law)
+        where = shown.setdefault(first["message"], law)
+        again = f"(The input of law {where}.)\n" if where != law else first["python"]
+        words = f"{first['property']}\n{first['message']}\n\n{again}"
+        if others:
+            words += f"\nAlso broken: {', '.join(one['property'] for one in others)}.\n"
+        yield law, f"{words}\n{first['reproduce']}\n"
 
 
 def printed(table: Table, width: int, colour: bool) -> str:

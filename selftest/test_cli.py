@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 TARGETS = """
+import os
 import time
 import torch
 from mergelaws import Implementation
@@ -39,6 +40,16 @@ def wrong(v_a, s_a, v_b, s_b):
 
 def refuses(v_a, s_a, v_b, s_b):
     raise RuntimeError("not here")
+
+def hangs(v_a, s_a, v_b, s_b):
+    if len(v_a) > 1:
+        time.sleep(600)
+    return right(v_a, s_a, v_b, s_b)
+
+def crashes(v_a, s_a, v_b, s_b):
+    if len(v_a) > 1:
+        os._exit(3)
+    return right(v_a, s_a, v_b, s_b)
 
 outlived = Implementation("outlived", merge_state=right, known_failures=(("test_merging_is_commutative", "it was"),))
 expected = Implementation("expected", merge_state=wrong, known_failures=(("test_merging_is_commutative", "s + 1"),))
@@ -76,7 +87,8 @@ def test_a_right_target_ends_with_0_and_is_reported(elsewhere: Path) -> None:
     assert told["target"] == "targets.py:right" and told["seed"] == "5" and set(laws) == set(LAWS)
     assert laws[3]["verdict"] == "holds" and laws[3]["examples"] >= 50 and laws[4]["verdict"] == "not checked"
     assert 0.0 < laws[3]["worst"]["v"] <= 1.0
-    assert "merge_states is not offered" in told["not_claimed"] and not told["broken"]
+    absent = "merge_state_in_place, merge_states and variable_length_merge_states are not offered"
+    assert absent in told["not_claimed"] and not told["broken"]
     assert {"torch", "triton", "hypothesis", "mpmath", "python", "mergelaws"} <= told["versions"].keys()
     page = (elsewhere / "told.html").read_text()
     assert not re.search(r"(src|href)\s*=|url\(|@import|<script|<link", page), "the page asks for something else"
@@ -119,6 +131,22 @@ def test_a_target_that_cannot_be_loaded_or_called_ends_with_2(elsewhere: Path, t
     done = _verify(elsewhere, target)
     assert done.returncode == 2
     assert says in done.stderr.replace("\n", " "), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "says"), (("hangs", "hung", "did not come back"), ("crashes", "crashed", "ended the process"))
+)
+def test_a_target_that_hangs_or_ends_the_process_has_its_verdict_and_the_run_goes_on(
+    elsewhere: Path, target: str, kind: str, says: str
+) -> None:
+    """With more than one row it does; the law that has one row alone is still asked, and holds."""
+    done = _verify(elsewhere, f"targets.py:{target}", "--law", "3", "--law", "4", "--limit", "2", "--json", "told.json")
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = json.loads((elsewhere / "told.json").read_text())
+    laws = {law["law"]: law["verdict"] for law in told["laws"]}
+    assert (laws[3], laws[4]) == ("BROKEN", "holds")
+    (broken,) = told["broken"]
+    assert broken["kind"] == kind and says in broken["message"] and says in done.stdout
 
 
 def test_a_known_failure_is_expected_and_policed(elsewhere: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import types
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +25,22 @@ _ARGUMENTS = {
 _TWO = ("merge_state", "merge_state_in_place")
 _MOST = 300  # elements that are spelled out
 _REACH = 64  # elements of memory, within which a view is spelled out as a view
+
+
+class Call(Protocol):
+    """One call of an operation; properties.broken.Call is one."""
+
+    @property
+    def operation(self) -> str:
+        """The operation."""
+
+    @property
+    def inputs(self) -> dict[str, torch.Tensor]:
+        """Its arguments by name."""
+
+    @property
+    def base(self) -> int | str:
+        """The base of s."""
 
 
 class Told(Protocol):
@@ -49,29 +66,52 @@ class Told(Protocol):
     def actual(self) -> str:
         """What did."""
 
+    @property
+    def calls(self) -> Sequence[Call]:
+        """All calls that were made, where it takes more than one to see the fault."""
+
 
 def program(target: str, implementation: Implementation, told: Told, message: str = "") -> str:
     """The Python program that shows what `told` tells; "" if it has no inputs, or too many to spell out.
 
     target: as given to `mergelaws verify`. message: the finding in words, which becomes a comment.
     """
-    if not told.inputs or sum(tensor.numel() for tensor in told.inputs.values()) > _MOST:
+    calls = [one for one in told.calls if one.operation in implementation.operations]
+    spelled = {id(tensor): tensor.numel() for one in calls for tensor in one.inputs.values()}
+    beside: list[str] = []
+    if calls and sum(spelled.values()) <= _MOST:
+        body = _all_calls(target, implementation, calls)
+    elif told.inputs and sum(tensor.numel() for tensor in told.inputs.values()) <= _MOST:
+        inputs = _named(told.operation, told.inputs)
+        body = _one_call(target, implementation, told, inputs)
+        if inputs.keys() == {"v", "s"} and inputs["v"].dim() == 4 and inputs["v"].shape[1] > 0:
+            beside = ["", *_plain_merge(told.base)]
+    else:
         return ""
-    inputs = _named(told.operation, told.inputs)
     lines = [f"# {message.splitlines()[0]}"] if message else []
-    lines += ["from math import inf, nan", "", "import torch", ""]
-    if told.operation in implementation.operations:
-        lines += [*_origin(target, implementation, told.operation), ""]
+    lines += ["from math import inf, nan", "", "import torch", "", *body]
+    lines += [f"# expected  {line.strip()}" for line in told.expected.splitlines()]
+    lines += [f"# actual    {line.strip()}" for line in told.actual.splitlines()]
+    return "\n".join([*lines, *beside]) + "\n"
+
+
+def _all_calls(target: str, implementation: Implementation, calls: Sequence[Call]) -> list[str]:
+    lines = []
+    for operation in dict.fromkeys(one.operation for one in calls):
+        lines += _origin(target, implementation, operation)
+    lines.append("torch.set_printoptions(precision=9)")
+    for one in calls:
+        lines += ["", *(f"{name} = {literal(tensor)}" for name, tensor in one.inputs.items())]
+        lines += _call(implementation, one.operation, one.inputs, one.base)
+    return lines
+
+
+def _one_call(target: str, implementation: Implementation, told: Told, inputs: dict[str, torch.Tensor]) -> list[str]:
+    offered = told.operation in implementation.operations
+    lines = _origin(target, implementation, told.operation) if offered else []
+    lines += ["torch.set_printoptions(precision=9)", ""]
     lines += [f"{_word(name)} = {literal(tensor)}" for name, tensor in inputs.items()]
-    if told.operation in implementation.operations:
-        lines += [*_call(implementation, told.operation, inputs, told.base)]
-    if told.expected:
-        lines += [f"# expected  {line.strip()}" for line in told.expected.splitlines()]
-    if told.actual:
-        lines += [f"# actual    {line.strip()}" for line in told.actual.splitlines()]
-    if inputs.keys() == {"v", "s"} and inputs["v"].dim() == 4 and inputs["v"].shape[1] > 0:
-        lines += ["", *_plain_merge(told.base)]
-    return "\n".join(lines) + "\n"
+    return lines + (_call(implementation, told.operation, inputs, told.base) if offered else [])
 
 
 def literal(tensor: torch.Tensor) -> str:

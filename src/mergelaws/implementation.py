@@ -137,14 +137,15 @@ class Implementation:
     def narrow_claims(self) -> list[str]:
         """What is not claimed and therefore not checked, a sentence each, in the order of the fields."""
         told = []
-        for absent in (name for name in OPERATIONS if name not in self.operations):
-            told.append(f"{absent} is not offered")
+        absent = [name for name in OPERATIONS if name not in self.operations]
+        if absent:
+            told.append(f"{_listed(absent)} {'is' if len(absent) == 1 else 'are'} not offered")
         for claim in fields(self):
             value = getattr(self, claim.name)
             if claim.name == "bitwise":
-                told += [
-                    f"'{name}' is held to the bound, not bit for bit" for name in BITWISE_CLAIMS if name not in value
-                ]
+                loose = [f"'{name}'" for name in BITWISE_CLAIMS if name not in value]
+                if loose:
+                    told.append(f"held to the bound, not bit for bit: {_listed(loose)}")
             elif claim.name in _NARROWER and value != claim.default:
                 told.append(f"{claim.name} is {value!r}")
         if not self.checks_arguments:
@@ -165,8 +166,12 @@ _NARROWER = (
     "empty_v",
     "exp_error",
     "log_error",
-    "known_failures",
 )
+
+
+def _listed(words: list[str]) -> str:
+    """a, b and c."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _one_of(implementation: Implementation, claim: str, allowed: tuple[int | str, ...]) -> None:
