@@ -11,7 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, multi
 
 from oracles.attention import attention
 from oracles.exact import Exact
-from properties import record, subject, trees
+from properties import call, record, subject, trees
 from properties.laws import law
 
 Key = tuple[float, tuple[float, ...]]  # score and value; the value is used again along D
@@ -33,6 +33,7 @@ class MergeTrees(RuleBasedStateMachine):
     @initialize(dtype=st.integers(0, 2), base=st.integers(0, 1))
     def choose(self, dtype: int, base: int) -> None:
         """One dtype and one base for the whole run."""
+        call.forget()
         record.example_begins(2, "test_merge_trees")
         dtypes, bases = subject.current().dtypes, subject.bases()
         self.dtype: torch.dtype = getattr(torch, dtypes[dtype % len(dtypes)])

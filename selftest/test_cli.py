@@ -96,6 +96,19 @@ def test_a_right_target_ends_with_0_and_is_reported(elsewhere: Path) -> None:
     assert (elsewhere / ".hypothesis").is_dir()
 
 
+def test_the_kernel_of_the_readme_breaks_what_the_readme_says(elsewhere: Path) -> None:
+    """Two empty states give NaN, and associativity goes with it; doubling holds."""
+    readme = (ROOT / "README.md").read_text()
+    (source,) = re.findall(r"```python\n# my_kernels.py\n(.*?)```", readme, re.DOTALL)
+    (elsewhere / "my_kernels.py").write_text(source)
+    done = _verify(elsewhere, "my_kernels.py:impl", "--law", "4", "--law", "6", "--json", "told.json")
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = json.loads((elsewhere / "told.json").read_text())
+    assert {law["law"]: law["verdict"] for law in told["laws"]}.items() >= {4: "BROKEN", 6: "holds"}.items()
+    (broken,) = told["broken"]
+    assert broken["python"].count("print(merge_state(") >= 2, broken["python"]  # every merge of the tree
+
+
 def test_a_wrong_target_ends_with_1_and_the_counterexample_shows_it(elsewhere: Path) -> None:
     """The program that the report holds runs with PyTorch and the target alone, and prints what was wrong."""
     done = _verify(elsewhere, "targets.py:wrong", "--law", "3", "--json", "told.json")
