@@ -58,5 +58,5 @@ clean:
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) with $$($(PYTHON) --version), as constraints.txt pins it. Minutes, where torch must be fetched."
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --constraint constraints.txt --editable '.[dev,fast]'
+	$(VENV)/bin/python -m pip install --constraint constraints.txt --editable '.[dev,fast,nightly]'
 	@touch $@

@@ -28,11 +28,11 @@ import pytest
 import torch
 import triton
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.stateful import RuleBasedStateMachine
 
 import implementations
 from mergelaws import report as page
-from properties import finding, known, limit, progress, record, subject, table
+from properties import database, finding, known, limit, progress, record, subject, table
 from properties.gathered import Gathered
 from properties.laws import LAWS
 
@@ -41,17 +41,17 @@ DIRECTORY = pytest.StashKey[Path]()
 NOTES = pytest.StashKey[limit.Notes]()
 NOTE = pytest.StashKey[Path]()
 ERRORS = pytest.StashKey[list[str]]()
+SEED = pytest.StashKey[int]()
 
 
 def register_profiles(implementation: str) -> None:
-    """The three profiles. Each implementation has a database of its own: Hypothesis's key does not know it.
+    """The three profiles, with the example database of `implementation`.
 
     Hypothesis's default profile is the parent, so that an environment with CI set fuzzes as any other does.
     """
-    name = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in implementation)
     common: dict[str, Any] = {
         "parent": settings.get_profile("default"),
-        "database": DirectoryBasedExampleDatabase(Path(".hypothesis") / "examples" / name),
+        "database": database.database(implementation),
         "deadline": None,  # the interpreter takes milliseconds for a launch, the first one far longer
         "suppress_health_check": [HealthCheck.too_slow],  # the same
         "report_multiple_bugs": False,  # one smallest input per property
@@ -86,12 +86,14 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--impl {target}: {told}") from error
     for entry in known.unheard_of(subject.current().known_failures):
         raise pytest.UsageError(f"--impl {target}: known failure {entry!r} names no property")
-    register_profiles(target)
+    try:
+        register_profiles(target)
+    except (LookupError, ValueError) as error:
+        raise pytest.UsageError(str(error)) from error
     settings.load_profile("quick")
-    if hasattr(config, "workerinput"):
-        config.option.hypothesis_seed = config.workerinput["seed"]
-    elif config.getoption("hypothesis_seed") is None:
-        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+    wish = config.workerinput["seed"] if hasattr(config, "workerinput") else config.getoption("hypothesis_seed")
+    config.stash[SEED] = _seed(wish)
+    config.option.hypothesis_seed = None  # see pytest_collection_modifyitems
     if hasattr(config, "workerinput"):
         config.stash[DIRECTORY] = Path(config.workerinput["directory"])
     else:
@@ -102,6 +104,15 @@ def pytest_configure(config: pytest.Config) -> None:
     progress.note_in(for_progress)
 
 
+def _seed(wish: str | None) -> int:
+    if wish is None:
+        return random.SystemRandom().randrange(2**32)
+    try:
+        return int(wish)
+    except ValueError:
+        raise pytest.UsageError(f"--hypothesis-seed is {wish!r}; it must be an integer") from None
+
+
 def pytest_report_header(config: pytest.Config) -> list[str]:
     profile = config.getoption("hypothesis_profile", default=None) or "quick"
     versions = f"torch {torch.__version__}, triton {triton.__version__}, hypothesis {hypothesis.__version__}"
@@ -109,7 +120,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return [
         f"mergelaws: implementation {implementation.name} on {subject.device()}; our kernels on {mergelaws.backend.describe()}",
         f"mergelaws: {versions}, mpmath {mpmath.__version__} ({mpmath.libmp.BACKEND}), python {sys.version.split()[0]}",
-        f"mergelaws: profile {profile}, seed {config.getoption('hypothesis_seed')}",
+        f"mergelaws: profile {profile}, seed {config.stash[SEED]}",
     ]
 
 
@@ -123,6 +134,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.extra_keyword_matches.add(f"law{mark.args[0]}")
         (kept if not wanted or (mark is not None and mark.args[0] in wanted) else dropped).append(item)
     items[:] = kept
+    # Hypothesis's own ways to give a seed (its option, @seed) switch the database off, and nothing is kept or replayed.
+    seeded: list[Any] = RuleBasedStateMachine.__subclasses__()
+    for test in (*seeded, *(getattr(item, "obj", None) for item in items)):
+        if test in seeded or hasattr(test, "hypothesis"):
+            test._hypothesis_internal_use_seed = config.stash[SEED]  # noqa: SLF001
     for item in items:
         why = known.reason(_name(item.nodeid), subject.current().known_failures)
         if why and item.get_closest_marker("law") is not None:
@@ -176,7 +192,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         "property": _name(item.nodeid),
         "outcome": _outcome(report),
         "seconds": round(report.duration, 3),
-        "reason": str(report.longrepr[2]).removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else "",
+        "reason": _why_skipped(report),
         "finding": None,
         "record": (record.Record() if _outcome(report) == "skipped" else record.current()).as_plain(),
     }
@@ -191,6 +207,13 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
+def _why_skipped(report: Any) -> str:
+    words = str(report.longrepr[2]).removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else ""
+    return (
+        "nothing to replay: nothing failed before" if words.startswith("Hypothesis has been told to run no") else words
+    )
+
+
 def _outcome(report: Any) -> str:
     if report.outcome == "skipped" and hasattr(report, "wasxfail"):
         return "known"
@@ -198,7 +221,7 @@ def _outcome(report: Any) -> str:
 
 
 def _reproduce(config: pytest.Config, nodeid: str, law: int) -> str:
-    seed, target = config.getoption("hypothesis_seed"), config.getoption("--impl")
+    seed, target = config.stash[SEED], config.getoption("--impl")
     if config.option.tbstyle == "no":  # `mergelaws verify`, perhaps without a clone
         return f"mergelaws verify {target} --law {law} --seed {seed}"
     return f"python -m pytest '{nodeid}' --impl {target} --hypothesis-seed={seed}"
@@ -273,7 +296,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_configure_node(node: Any) -> None:
     """pytest-xdist, on the controller, before a worker starts."""
     node.workerinput["directory"] = str(node.config.stash[DIRECTORY])
-    node.workerinput["seed"] = node.config.getoption("hypothesis_seed")
+    node.workerinput["seed"] = str(node.config.stash[SEED])
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -323,7 +346,7 @@ def _report(config: pytest.Config) -> dict[str, Any]:
         "implementation": implementation.name,
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "profile": config.getoption("hypothesis_profile", default=None) or "quick",
-        "seed": config.getoption("hypothesis_seed"),
+        "seed": str(config.stash[SEED]),
         "device": _device(),
         "versions": _versions() | _package(config.getoption("--impl")),
         "operations": list(implementation.operations),

@@ -97,16 +97,15 @@ def test_a_right_target_ends_with_0_and_is_reported(elsewhere: Path) -> None:
 
 
 def test_the_kernel_of_the_readme_breaks_what_the_readme_says(elsewhere: Path) -> None:
-    """Two empty states give NaN, and associativity goes with it; doubling holds."""
+    """Two empty states give NaN, whatever is drawn: they are among the reported inputs. Doubling holds."""
     readme = (ROOT / "README.md").read_text()
     (source,) = re.findall(r"```python\n# my_kernels.py\n(.*?)```", readme, re.DOTALL)
     (elsewhere / "my_kernels.py").write_text(source)
-    done = _verify(elsewhere, "my_kernels.py:impl", "--law", "4", "--law", "6", "--json", "told.json")
+    done = _verify(elsewhere, "my_kernels.py:impl", "--law", "1", "--law", "6", "--json", "told.json")
     assert done.returncode == 1, done.stdout + done.stderr
     told = json.loads((elsewhere / "told.json").read_text())
-    assert {law["law"]: law["verdict"] for law in told["laws"]}.items() >= {4: "BROKEN", 6: "holds"}.items()
-    (broken,) = told["broken"]
-    assert broken["python"].count("print(merge_state(") >= 2, broken["python"]  # every merge of the tree
+    assert {law["law"]: law["verdict"] for law in told["laws"]}.items() >= {1: "BROKEN", 6: "holds"}.items()
+    assert "s = torch.tensor([[[-inf], [-inf]]], dtype=" in told["broken"][0]["python"]
 
 
 def test_a_wrong_target_ends_with_1_and_the_counterexample_shows_it(elsewhere: Path) -> None:
