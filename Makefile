@@ -6,6 +6,7 @@
 #   make verify ARGS='--law 5'           anything else that pytest takes
 #   make test                            everything: the laws, the tests of the suite itself, the README's examples
 #   make mutants                         which law kills which wrong implementation
+#   make nightly MINUTES=60              what failed before, then rounds of the laws until the time is up
 #
 # To use an environment that is there already, with a torch of your own (a CUDA build, say), name its Python and no
 # environment; nothing is then installed:
@@ -17,6 +18,7 @@ VENV    ?= .venv
 N       ?= $(shell nproc)
 IMPL    ?= ours
 PROFILE ?= quick
+MINUTES ?= 60
 ARGS    ?=
 
 ifeq ($(strip $(VENV)),)
@@ -31,7 +33,7 @@ endif
 PYTEST = $(RUN) -m pytest -n $(N)
 
 .DEFAULT_GOAL := verify
-.PHONY: verify test mutants lint types wheel clean
+.PHONY: verify test mutants nightly lint types wheel clean
 
 verify: $(READY)
 	$(PYTEST) properties --impl '$(IMPL)' --hypothesis-profile '$(PROFILE)' $(ARGS)
@@ -41,6 +43,9 @@ test: $(READY)
 
 mutants: $(READY)
 	$(RUN) -m selftest.killing
+
+nightly: $(READY)
+	$(RUN) -m mergelaws.cli nightly '$(IMPL)' --minutes $(MINUTES) --processes $(N) $(ARGS)
 
 lint: $(READY)
 	$(RUN) -m ruff check .

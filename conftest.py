@@ -4,6 +4,8 @@
 --law N         only the properties of law N; may be given again
 --hypothesis-profile quick | nightly | replay
 --time-limit SECONDS   a property that makes no progress for so long is ended and counts as failed
+--examples N    as many examples per property, in the nightly profile
+--until MOMENT  no example is begun after that moment, in seconds since the epoch; the properties come in any order
 --laws-json FILE, --laws-html FILE   the report
 """
 
@@ -32,7 +34,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 
 import implementations
 from mergelaws import report as page
-from properties import database, finding, known, limit, progress, record, subject, table
+from properties import database, deadline, finding, known, limit, progress, record, subject, table
 from properties.gathered import Gathered
 from properties.laws import LAWS
 
@@ -44,8 +46,8 @@ ERRORS = pytest.StashKey[list[str]]()
 SEED = pytest.StashKey[int]()
 
 
-def register_profiles(implementation: str) -> None:
-    """The three profiles, with the example database of `implementation`.
+def register_profiles(implementation: str, examples: int) -> None:
+    """The three profiles, with the example database of `implementation`. examples: per property, of a night.
 
     Hypothesis's default profile is the parent, so that an environment with CI set fuzzes as any other does.
     """
@@ -59,7 +61,7 @@ def register_profiles(implementation: str) -> None:
         "derandomize": False,
     }
     settings.register_profile("quick", max_examples=50, **common)
-    settings.register_profile("nightly", max_examples=5000, **common)
+    settings.register_profile("nightly", max_examples=examples, **common)
     settings.register_profile("replay", phases=(Phase.explicit, Phase.reuse), **common)
 
 
@@ -69,6 +71,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--law", type=int, action="append", default=[], metavar="N", help="only the properties of law N")
     words = "end a property that makes no progress for so long (0: never)"
     group.addoption("--time-limit", type=float, default=0.0, metavar="SECONDS", help=words)
+    group.addoption(
+        "--examples", type=int, default=5000, metavar="N", help="examples per property, in the nightly profile"
+    )
+    group.addoption(
+        "--until", type=float, metavar="MOMENT", help="seconds since the epoch: no example is begun after that"
+    )
     group.addoption("--laws-json", metavar="FILE", help="write the report as JSON")
     group.addoption("--laws-html", metavar="FILE", help="write the report as one HTML page")
 
@@ -87,10 +95,11 @@ def pytest_configure(config: pytest.Config) -> None:
     for entry in known.unheard_of(subject.current().known_failures):
         raise pytest.UsageError(f"--impl {target}: known failure {entry!r} names no property")
     try:
-        register_profiles(target)
+        register_profiles(target, config.getoption("--examples"))
     except (LookupError, ValueError) as error:
         raise pytest.UsageError(str(error)) from error
     settings.load_profile("quick")
+    deadline.end_at(config.getoption("--until"))
     wish = config.workerinput["seed"] if hasattr(config, "workerinput") else config.getoption("hypothesis_seed")
     config.stash[SEED] = _seed(wish)
     config.option.hypothesis_seed = None  # see pytest_collection_modifyitems
@@ -134,11 +143,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.extra_keyword_matches.add(f"law{mark.args[0]}")
         (kept if not wanted or (mark is not None and mark.args[0] in wanted) else dropped).append(item)
     items[:] = kept
+    if config.getoption("--until"):  # what is left out at the end is not the same every time
+        random.Random(config.stash[SEED]).shuffle(items)  # noqa: S311  # no secret; all processes want the same order
     # Hypothesis's own ways to give a seed (its option, @seed) switch the database off, and nothing is kept or replayed.
-    seeded: list[Any] = RuleBasedStateMachine.__subclasses__()
-    for test in (*seeded, *(getattr(item, "obj", None) for item in items)):
-        if test in seeded or hasattr(test, "hypothesis"):
-            test._hypothesis_internal_use_seed = config.stash[SEED]  # noqa: SLF001
+    # Each property has a seed of its own, or all of them would draw alike.
+    drawn: list[Any] = [item.obj for item in items if hasattr(getattr(item, "obj", None), "hypothesis")]  # type: ignore[attr-defined]
+    for test in (*drawn, *RuleBasedStateMachine.__subclasses__()):
+        test._hypothesis_internal_use_seed = f"{config.stash[SEED]} {test.__name__}"  # noqa: SLF001
     for item in items:
         why = known.reason(_name(item.nodeid), subject.current().known_failures)
         if why and item.get_closest_marker("law") is not None:
@@ -157,6 +168,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if mark is None:
         return
     record.reset()
+    deadline.property_begins()
+    if deadline.is_over():
+        pytest.skip("the time was up")
     missing = subject.missing(**mark.kwargs)
     if missing:
         pytest.skip(f"{subject.current().name} does not offer {missing}")
@@ -175,6 +189,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[Any]:
     try:
         with limit.limited(seconds, item.stash[NOTE], watchdog=hasattr(item.config, "workerinput")):
             return (yield)
+    except deadline.TimeIsUp:
+        return None  # a property with fewer examples than it was to have, all of them right
     except limit.TimeLimit as error:
         item.config.stash[NOTES].hung(mark.args[0], f"{_name(item.nodeid)} did not come back: {error}")
         raise

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import torch
 
+from properties import deadline
+
 
 @dataclass(frozen=True)
 class Call:
@@ -36,6 +38,7 @@ class LawBroken(AssertionError):
     def __init__(self, message: str, evidence: Evidence) -> None:
         super().__init__(message)
         self.evidence = evidence
+        deadline.has_failed()
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:

@@ -83,6 +83,7 @@ class Gathered:
         return {
             "laws": laws,
             "worst": worst,
+            "regimes": dict(sorted(self.record.regimes.items())),
             "not_checked": dict(self.not_checked(implementation).most_common()),
             "broken": self.findings("failed"),
             "known_failures": self.findings("known"),

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis.errors import HypothesisException
 
 from mergelaws.implementation import OPERATIONS
-from properties import call, record
+from properties import call, deadline, record
 
 LAWS = {
     1: "within the bound of the exact merge",
@@ -62,9 +63,15 @@ def law(number: int, *operations: str, any_of: tuple[str, ...] = OPERATIONS) -> 
 def _counted(number: int, name: str, test: Callable[..., Any], targets: bool) -> Callable[..., Any]:
     @functools.wraps(test)
     def counted(*arguments: Any, **keywords: Any) -> None:
+        deadline.check()
         call.forget()
         record.example_begins(number, name)
-        test(*arguments, **keywords)
+        try:
+            test(*arguments, **keywords)
+        except Exception as error:
+            if not isinstance(error, HypothesisException):  # which are for Hypothesis: to draw another example, say
+                deadline.has_failed()
+            raise
         if targets:
             record.example_ends()
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, multi
 
 from oracles.attention import attention
 from oracles.exact import Exact
-from properties import call, record, subject, trees
+from properties import call, deadline, record, subject, trees
 from properties.laws import law
 
 Key = tuple[float, tuple[float, ...]]  # score and value; the value is used again along D
@@ -62,6 +62,10 @@ class MergeTrees(RuleBasedStateMachine):
         """Several states at once."""
         keys = [key for part in parts for key in part[0]]
         return self._checked("merge_states", keys, lambda: trees.all_merged([part[1] for part in parts], self.base))
+
+    def teardown(self) -> None:
+        """After the last draw of an example, where it may be the last example."""
+        deadline.check()
 
     def _checked(self, operation: str, keys: list[Key], merged: Any) -> Any:
         if not subject.offers(operation) or len(keys) > 64:

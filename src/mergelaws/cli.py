@@ -75,6 +75,34 @@ def verify(
     sys.exit({0: HOLDS, 1: BROKEN}.get(status, UNCALLABLE))
 
 
+@main.command(name="nightly")
+@click.argument("target", default="ours")
+@click.option("--minutes", type=click.FloatRange(min=0.1), default=60.0, show_default=True, metavar="N",
+              help="How long; a property that is failing then is still made smaller.")  # fmt: skip
+@click.option("--law", "laws", type=int, multiple=True, metavar="N", help="Only law N; may be given again.")
+@click.option("--processes", type=click.IntRange(min=1), default=os.cpu_count() or 1, show_default=True, metavar="N",
+              help="Processes that share the properties.")  # fmt: skip
+def fuzz(target: str, minutes: float, laws: tuple[int, ...], processes: int) -> None:
+    """Hold TARGET to the laws for so many minutes.
+
+    What failed before comes first, then rounds with fresh seeds, each with twice the examples of the one before. Failures
+    are kept in the example database (MERGELAWS_DATABASE, or .hypothesis/ here) as they are found.
+
+    Exit status 0: nothing failed. 1: something did. 2: TARGET cannot be loaded or called.
+    """
+    from mergelaws import nightly  # noqa: PLC0415  # what it needs is not needed by the other commands
+
+    _probe(target)
+    try:
+        night = nightly.run(target, minutes, processes, laws, lambda words: click.secho(f"nightly: {words}", bold=True))
+    except RuntimeError as error:
+        _fail(str(error))
+    before, file = nightly.records(target, night)
+    click.echo(nightly.summary(target, night, before))
+    click.echo(f"records: {file}")
+    sys.exit(BROKEN if night.failures or night.errors else HOLDS)
+
+
 def _probe(target: str) -> None:
     """Ends with status 2 if the target cannot be loaded or called. One that hangs, or ends the process, is for the laws."""
     from mergelaws.probe import LOADED  # noqa: PLC0415  # imports torch

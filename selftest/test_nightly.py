@@ -1,0 +1,76 @@
+"""`mergelaws nightly`: rounds until the time is up, a summary, and nothing lost when it is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from mergelaws import nightly
+from properties import database
+
+ROOT = Path(__file__).resolve().parents[1]
+WRONG = "mutants:weights-swapped"
+
+
+def _start(directory: Path, target: str, minutes: float) -> subprocess.Popen[str]:
+    """A night on law 3, in one process, whose group can be killed."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "COV_"))}
+    path = os.pathsep.join([str(ROOT / "src"), environment.pop("PYTHONPATH", "")]).rstrip(os.pathsep)
+    environment.pop(database.VARIABLE, None)
+    command = [sys.executable, "-m", "mergelaws.cli", "nightly", target, "--minutes", str(minutes), "--law", "3",
+               "--processes", "1"]  # fmt: skip
+    return subprocess.Popen(  # noqa: S603  # this very Python
+        command, cwd=directory, env={**environment, "PYTHONPATH": path}, text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def test_a_night_on_a_right_implementation_ends_in_time_with_a_summary(tmp_path: Path) -> None:
+    """Rounds with more and more examples, counted by law and regime; the highest ratios are kept for the next night."""
+    began = time.monotonic()
+    night = _start(tmp_path, "variants:plain-torch", 0.7)
+    told, _ = night.communicate(timeout=200)
+    assert night.returncode == 0, told
+    assert time.monotonic() - began < 0.7 * 60 + 60
+    assert "nothing failed" in told and "round 1: 50 examples" in told and "regimes: s " in told
+    records = json.loads((tmp_path / ".hypothesis" / "records" / "variants-plain-torch.json").read_text())
+    assert 0.0 < records["merge_state float32 s"] <= 1.0
+
+
+def test_a_night_that_is_killed_loses_nothing_and_the_next_begins_with_it(tmp_path: Path) -> None:
+    """kill -9 of all its processes, as soon as something was found."""
+    kept = tmp_path / database.LOCAL / database.place(WRONG)
+    night = _start(tmp_path, WRONG, 5.0)
+    while night.poll() is None and not any(kept.glob("*/*")):
+        time.sleep(0.02)
+    os.killpg(night.pid, signal.SIGKILL)
+    night.communicate(timeout=60)
+    again = _start(tmp_path, WRONG, 0.1)
+    told, _ = again.communicate(timeout=200)
+    assert again.returncode == 1, told
+    replayed = told[: told.index("round 1:")] if "round 1:" in told else told
+    assert "1 failed" in replayed and "law 3, test_merging_is_commutative" in told
+
+
+def test_rounds_are_added_up() -> None:
+    """Examples are summed, ratios are the highest, a failure is told once."""
+    found = {"law": 3, "property": "test_x", "message": "wrong", "reproduce": "again"}
+    report = {
+        "laws": [{"law": 3, "words": "commutative", "examples": 50}],
+        "regimes": {"s near": 20},
+        "worst": [{"operation": "merge_state", "dtype": "float16", "output": "v", "ratio": 0.5}],
+        "broken": [found],
+        "errors": [],
+    }
+    night = nightly.Night()
+    night.add(report)
+    night.add({**report, "worst": [{**report["worst"][0], "ratio": "inf"}]})  # type: ignore[index]
+    assert (night.rounds, night.examples[3], night.regimes["s near"]) == (2, 100, 40)
+    assert night.highest == {("merge_state", "float16", "v"): float("inf")} and list(night.failures) == [(3, "test_x")]
+    words = nightly.summary("target", night, {("merge_state", "float16", "v"): 0.75})
+    assert "a new record" in words and "0.7500" in words and "1 properties failed" in words
