@@ -103,6 +103,59 @@ def fuzz(target: str, minutes: float, laws: tuple[int, ...], processes: int) -> 
     sys.exit(BROKEN if night.failures or night.errors else HOLDS)
 
 
+@main.command(name="regressions")
+@click.option("--apply", "number", type=int, metavar="N", help="Add the examples of patch N to the properties.")
+@click.option("--reason", metavar="WORDS", help="Why they are kept; with --apply.")
+@click.option("--link", metavar="URL", help="Where that was found out; with --apply.")
+@click.option("--check", "name", metavar="PROPERTY", help="Ask the examples of a property of --broken and --fixed.")
+@click.option("--broken", metavar="TARGET", help="What it must fail on; with --check.")
+@click.option(
+    "--fixed", metavar="TARGET", default="ours", show_default=True, help="What it must pass on; with --check."
+)
+def keep(
+    number: int | None, reason: str | None, link: str | None, name: str | None, broken: str | None, fixed: str
+) -> None:
+    """List the failures that could become regressions, keep one, or check one that is kept.
+
+    Without options: the patches that failing runs left here, numbered, and the examples that are kept already.
+
+    Exit status 0: done, or the check holds. 1: the check does not hold. 2: it cannot be done.
+    """
+    from mergelaws import regressions  # noqa: PLC0415  # libcst is not needed by the other commands
+
+    place, patches = suite.enter(), regressions.found()
+    if number is not None:
+        if not 1 <= number <= len(patches):
+            _fail(f"--apply is {number}; there are {len(patches)} patches in {regressions.PATCHES}")
+        patch = patches[number - 1]
+        reason = click.prompt("why is it kept") if reason is None else reason
+        link = click.prompt("a link") if link is None else link
+        try:
+            regressions.apply(patch, place, reason, link)
+        except ValueError as error:
+            _fail(str(error))
+        click.echo(f"kept: {', '.join(patch.properties)} in {', '.join(patch.sources)}; review it with git diff")
+    elif name is not None:
+        if broken is None:
+            _fail("--check needs --broken TARGET, which the property must fail on")
+        try:
+            (red, _), (still_red, told) = (regressions.fails(place, name, target) for target in (broken, fixed))
+        except (LookupError, RuntimeError) as error:
+            _fail(str(error))
+        click.echo(
+            f"{name} {'fails' if red else 'passes'} on {broken}, and {'fails' if still_red else 'passes'} on {fixed}"
+        )
+        click.echo(told if still_red else "", nl=still_red)
+        sys.exit(HOLDS if red and not still_red else BROKEN)
+    else:
+        for at, patch in enumerate(patches, 1):
+            click.echo(f"{at}  {patch.file.name}")
+            for test, case in zip(patch.properties, patch.examples, strict=False):
+                click.echo(f"   {test}: {case}")
+        for test, words in regressions.kept(place):
+            click.echo(f"kept  {test}: {words}")
+
+
 def _probe(target: str) -> None:
     """Ends with status 2 if the target cannot be loaded or called. One that hangs, or ends the process, is for the laws."""
     from mergelaws.probe import LOADED  # noqa: PLC0415  # imports torch
