@@ -59,7 +59,7 @@ def verify(
     # "load" and not "loadgroup": that one gives a test that ended its process to the next process again.
     arguments = [
         str(place / "properties"), f"--rootdir={place}", f"--config-file={place / 'pyproject.toml'}",
-        "--import-mode=prepend", "-p", "no:cacheprovider", "-W", "ignore", "--tb=no", "-q", "--no-header", "-r", "N",
+        "--import-mode=prepend", "-p", "no:cacheprovider", "-p", "no:benchmark", "-W", "ignore", "--tb=no", "-q", "--no-header", "-r", "N",
         "--show-capture=no",
         "-n", str(processes), "--dist", "load", "--max-worker-restart=10000",
         f"--impl={target}", f"--hypothesis-profile={profile}", f"--time-limit={limit}",
@@ -143,7 +143,8 @@ def list_known() -> None:
         try:
             found = implementations.find(name)
         except Exception as error:  # a broken installation may raise anything
-            words = str(error) if isinstance(error, LookupError) else f"{type(error).__name__}: {error}"
+            told = str(error).strip().split("\n")[0]
+            words = told if isinstance(error, LookupError) else f"{type(error).__name__}: {told}"
             click.echo(f"{name:<22} not installed: {words}")
         else:
             where = " and ".join(found.devices)
