@@ -4,6 +4,7 @@
 --law N         only the properties of law N; may be given again
 --hypothesis-profile quick | nightly | replay
 --time-limit SECONDS   a property that makes no progress for so long is ended and counts as failed
+--ignore-known  judges as if no failure were known
 --examples N    as many examples per property, in the nightly profile
 --until MOMENT  no example is begun after that moment, in seconds since the epoch; the properties come in any order
 --laws-json FILE, --laws-html FILE   the report
@@ -18,6 +19,7 @@ import random
 import shutil
 import sys
 import tempfile
+import unittest
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--until", type=float, metavar="MOMENT", help="seconds since the epoch: no example is begun after that"
     )
+    words = "judge as if no failure were known, and make its input as small as that of any other"
+    group.addoption("--ignore-known", action="store_true", help=words)
     group.addoption("--laws-json", metavar="FILE", help="write the report as JSON")
     group.addoption("--laws-html", metavar="FILE", help="write the report as one HTML page")
 
@@ -151,11 +155,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for test in (*drawn, *RuleBasedStateMachine.__subclasses__()):
         test._hypothesis_internal_use_seed = f"{config.stash[SEED]} {test.__name__}"  # noqa: SLF001
     for item in items:
-        why = known.reason(_name(item.nodeid), subject.current().known_failures)
+        why = known.reason(_name(item.nodeid), _known_failures(config))
         if why and item.get_closest_marker("law") is not None:
             item.add_marker(pytest.mark.xfail(reason=why, strict=False))
+            _ask_without_shrinking(item.obj)  # type: ignore[attr-defined]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
+
+
+def _known_failures(config: pytest.Config) -> tuple[tuple[str, str], ...]:
+    return () if config.getoption("--ignore-known") else subject.current().known_failures
+
+
+def _ask_without_shrinking(test: Any) -> None:
+    """That a known failure fails is all that is asked; the search for its smallest input takes most of the time."""
+    profile = settings()  # the one that was loaded
+    phases = tuple(phase for phase in profile.phases if phase not in (Phase.shrink, Phase.explain))
+    quick = settings(profile, phases=phases)
+    if hasattr(test, "hypothesis"):
+        test._hypothesis_internal_use_settings = quick  # noqa: SLF001  # @settings may stand on a test only once
+    elif isinstance(getattr(test, "__self__", None), unittest.TestCase):
+        type(test.__self__).settings = quick
 
 
 def _name(nodeid: str) -> str:
@@ -283,7 +303,7 @@ def pytest_handlecrashitem(crashitem: str, report: Any, sched: Any) -> None:
             "record": record.Record().as_plain(),
             **note,
         }
-    why = known.reason(name, subject.current().known_failures)
+    why = known.reason(name, _known_failures(config))
     if why:
         report.outcome, report.wasxfail, note["outcome"], note["reason"] = "skipped", why, "known", why
     report.longrepr = note["finding"]["message"]
@@ -321,7 +341,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     if TELLER in config.stash:
         config.stash[TELLER].stop()
-    entries = known.outlived(subject.current().known_failures, _gathered.by_name)
+    entries = known.outlived(_known_failures(config), _gathered.by_name)
     config.stash[ERRORS] = [f"known failure {entry} no longer fails: take it out" for entry in entries]
     if config.stash[ERRORS] and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

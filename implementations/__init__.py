@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import pkgutil
 import sys
+from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from typing import Any
 
 from mergelaws.implementation import Implementation
 
@@ -17,7 +21,8 @@ _FILES = {"torch": "torch_reference"}  # the names that are not those of their f
 def known() -> list[str]:
     """The names of the implementations that have a file here."""
     names = {file: name for name, file in _FILES.items()}
-    here = [names.get(module.name, module.name) for module in pkgutil.iter_modules(__path__) if not module.ispkg]
+    files = (module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg)
+    here = [names.get(file, file) for file in files if not file.startswith("_")]
     return sorted(here, key=lambda name: (name not in ("ours", "torch"), name))
 
 
@@ -29,6 +34,37 @@ def require(module: str, package: str) -> None:
         found = False
     if not found:
         raise LookupError(f"there is no module {module!r} here; pip install {package}")
+
+
+def alone(module: str, package: str, stand_ins: Mapping[str, object] | None = None) -> Any:
+    """The dotted `module`, imported without running the `__init__` of the packages above it, which want much more.
+
+    package: what to install. stand_ins: by name, the modules that these objects stand in for while it is imported.
+    The packages above it stay bare in this process. Raises LookupError as `require` does.
+    """
+    top, *below = module.split(".")
+    require(top, package)
+    places = _folders(top)
+    for above, part in zip(itertools.accumulate((top, *below[:-1]), "{}.{}".format), below, strict=True):
+        if above not in sys.modules:
+            spec = ModuleSpec(above, None, is_package=True)
+            spec.submodule_search_locations = places
+            sys.modules[above] = importlib.util.module_from_spec(spec)
+        places = [str(Path(place) / part) for place in places]
+    stand_ins = dict(stand_ins or {})
+    before = {name: sys.modules.get(name) for name in stand_ins}
+    sys.modules.update(stand_ins)  # type: ignore[arg-type]  # anything that has the names that are asked for
+    try:
+        return importlib.import_module(module)
+    finally:
+        for name, was in before.items():
+            del sys.modules[name]
+            sys.modules.update({} if was is None else {name: was})
+
+
+def _folders(package: str) -> list[str]:
+    spec = importlib.util.find_spec(package)
+    return list((spec and spec.submodule_search_locations) or ())
 
 
 def find(target: str) -> Implementation:

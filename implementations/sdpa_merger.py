@@ -1,12 +1,13 @@
 """PyTorch's `_SDPAMerger`, which context parallelism merges with: a private class, torch code, in base e.
 
 It accumulates out - sigmoid(b - a) (out - block) and lse - logsigmoid(a - b), in float32 from the second state on.
-Run on the CPU.
+Read in torch 2.13.0.
 """
 
 import torch
 from torch.distributed.tensor.experimental._context_parallel._attention import _SDPAMerger
 
+from implementations._sigmoid import DIFFERS, KNOWN_FAILURES
 from mergelaws.implementation import Implementation
 
 
@@ -33,4 +34,6 @@ implementation = Implementation(
     lse_base="e",
     empty_v="finite",
     bitwise=frozenset({"layout", "repeat"}),
+    known_failures=KNOWN_FAILURES,
+    differs=DIFFERS,
 )

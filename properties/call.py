@@ -6,6 +6,9 @@ it raises LawBroken (law 14) if the implementation wrote where it should not, or
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import numpy
 import torch
 
@@ -61,6 +64,19 @@ def variable_length_merge_states(v: torch.Tensor, s: torch.Tensor, indptr: torch
     return _out_of_place("variable_length_merge_states", base, shape, v=v, s=s, indptr=indptr)
 
 
+@contextlib.contextmanager
+def _nothing_left_behind() -> Iterator[None]:
+    """An error that a failed launch leaves in CUDA is met here, and not by whatever is launched next."""
+    try:
+        yield
+    except Exception:
+        if torch.cuda.is_initialized():
+            with contextlib.suppress(RuntimeError):
+                torch.zeros(1, device="cuda")
+        raise
+
+
+@_nothing_left_behind()
 def merge_state_in_place(
     v: torch.Tensor,
     s: torch.Tensor,
@@ -85,9 +101,10 @@ def merge_state_in_place(
         _require(not guarded[name].changed_outside(), operation, f"wrote beside {name}", inputs, base)
     for name in set(guarded) - {"v", "s"}:
         _require(not guarded[name].changed(), operation, f"wrote to {name} or beside it", inputs, base)
-    return given["v"].clone(), _turned(operation, "s", given["s"]).clone()
+    return given["v"].clone(), turned(operation, "s", given["s"]).clone()
 
 
+@_nothing_left_behind()
 def _out_of_place(operation: str, base: int | str, shape: tuple[int, ...], **inputs: torch.Tensor) -> State:
     made.append(Call(operation, inputs, base))
     guarded = _guarded(operation, inputs)
@@ -97,7 +114,7 @@ def _out_of_place(operation: str, base: int | str, shape: tuple[int, ...], **inp
     for name, memory in guarded.items():
         _require(not memory.changed(), operation, f"wrote to {name} or beside it", inputs, base)
     _require(not allocations.overrun(), operation, "wrote beside the memory that it allocated", inputs, base)
-    dtype, s = next(iter(inputs.values())).dtype, _turned(operation, "s", s)
+    dtype, s = next(iter(inputs.values())).dtype, turned(operation, "s", s)
     _require(v.dtype == dtype, operation, f"returned v as {v.dtype}, not {dtype}", inputs, base)
     _require(s.dtype == torch.float32, operation, f"returned s as {s.dtype}, not torch.float32", inputs, base)
     _require(tuple(v.shape) == tuple(shape), operation, f"returned v of shape {tuple(v.shape)}", inputs, base)
@@ -109,14 +126,18 @@ def _guarded(operation: str, inputs: dict[str, torch.Tensor]) -> dict[str, Guard
     """The inputs in guarded memory, in the layout that the implementation claims to take, their bytes remembered."""
     guarded = {}
     for name, tensor in inputs.items():
-        taken = _turned(operation, name, tensor)
-        contiguous = taken is not tensor or not subject.current().strided
-        guarded[name] = Guarded.copy_of(taken.contiguous() if contiguous else taken)
+        guarded[name] = Guarded.copy_of(as_taken(operation, name, tensor))
         guarded[name].remember()
     return guarded
 
 
-def _turned(operation: str, name: str, tensor: torch.Tensor) -> torch.Tensor:
+def as_taken(operation: str, name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """The argument `name` in the layout that the implementation claims to take."""
+    taken = turned(operation, name, tensor)
+    return taken.contiguous() if taken is not tensor or not subject.current().strided else taken
+
+
+def turned(operation: str, name: str, tensor: torch.Tensor) -> torch.Tensor:
     """s [S, H] as [H, S] and back, for the two-state operations of an implementation that has it so."""
     if subject.current().s_layout == "HS" and operation in TWO_STATES and name.startswith("s"):
         return tensor.t()

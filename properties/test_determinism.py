@@ -61,25 +61,30 @@ def _runner(operation: str) -> Run:
     implementation, base = subject.current(), subject.bases()[0]
     keywords = {"lse_base": base} if implementation.lse_base == "either" else {}
     function = getattr(implementation, operation)
-    if operation == "merge_states":
-        return lambda v, s: function(v, s, **keywords)
-    if operation == "merge_state":
-        return lambda v, s: function(v[:, 0], s[:, 0], v[:, 1], s[:, 1], **keywords)
-    if operation == "merge_state_in_place":
 
-        def in_place(v: torch.Tensor, s: torch.Tensor) -> State:
-            out_v, out_s = v[:, 0].clone(), s[:, 0].clone()
-            function(out_v, out_s, v[:, 1], s[:, 1], None, **keywords)
-            return out_v, out_s
+    def taken(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        return call.as_taken(operation, name, tensor)
 
-        return in_place
+    def merge_states(v: torch.Tensor, s: torch.Tensor) -> State:
+        return function(v, s, **keywords)  # type: ignore[no-any-return]
 
-    def ragged(v: torch.Tensor, s: torch.Tensor) -> State:
+    def merge_state(v: torch.Tensor, s: torch.Tensor) -> State:
+        two = taken("v_a", v[:, 0]), taken("s_a", s[:, 0]), taken("v_b", v[:, 1]), taken("s_b", s[:, 1])
+        out_v, out_s = function(*two, **keywords)
+        return out_v, call.turned(operation, "s", out_s)
+
+    def merge_state_in_place(v: torch.Tensor, s: torch.Tensor) -> State:
+        out_v, out_s = v[:, 0].clone(), taken("s", s[:, 0]).clone()
+        function(out_v, out_s, taken("v_other", v[:, 1]), taken("s_other", s[:, 1]), None, **keywords)
+        return out_v, call.turned(operation, "s", out_s)
+
+    def variable_length_merge_states(v: torch.Tensor, s: torch.Tensor) -> State:
         rows, count, heads, dim = v.shape
         indptr = torch.arange(rows + 1, dtype=torch.int32, device=v.device) * count
         return function(v.reshape(rows * count, heads, dim), s.reshape(rows * count, heads), indptr, **keywords)  # type: ignore[no-any-return]
 
-    return ragged
+    runners = merge_state, merge_state_in_place, merge_states, variable_length_merge_states
+    return next(runner for runner in runners if runner.__name__ == operation)
 
 
 def _case(operation: str, seed: int) -> States:

@@ -32,6 +32,7 @@ def main() -> None:
     "--html", "html_file", type=click.Path(path_type=Path), metavar="FILE", help="Write the report as a page."
 )
 @click.option("--seed", type=int, metavar="N", help="Draw the cases of an earlier run.")
+@click.option("--ignore-known", is_flag=True, help="Judge as if no failure were known, each with its plainest input.")
 @click.option("--limit", type=click.FloatRange(min=1.0), default=60.0, show_default=True, metavar="SECONDS",
               help="End a property that makes no progress for so long.")  # fmt: skip
 @click.option("--processes", type=click.IntRange(min=1), default=min(os.cpu_count() or 1, 8), show_default=True,
@@ -43,6 +44,7 @@ def verify(
     json_file: Path | None,
     html_file: Path | None,
     seed: int | None,
+    ignore_known: bool,
     limit: float,
     processes: int,
 ) -> None:
@@ -59,12 +61,13 @@ def verify(
     # "load" and not "loadgroup": that one gives a test that ended its process to the next process again.
     arguments = [
         str(place / "properties"), f"--rootdir={place}", f"--config-file={place / 'pyproject.toml'}",
-        "--import-mode=prepend", "-p", "no:cacheprovider", "-W", "ignore", "--tb=no", "-q", "--no-header", "-r", "N",
+        "--import-mode=prepend", "-p", "no:cacheprovider", "-p", "no:benchmark", "-W", "ignore", "--tb=no", "-q", "--no-header", "-r", "N",
         "--show-capture=no",
         "-n", str(processes), "--dist", "load", "--max-worker-restart=10000",
         f"--impl={target}", f"--hypothesis-profile={profile}", f"--time-limit={limit}",
     ]  # fmt: skip
     arguments += [f"--law={law}" for law in laws]
+    arguments += ["--ignore-known"] if ignore_known else []
     arguments += [f"--laws-json={json_file.resolve()}"] if json_file else []
     arguments += [f"--laws-html={html_file.resolve()}"] if html_file else []
     arguments += [f"--hypothesis-seed={seed}"] if seed is not None else []
@@ -196,7 +199,8 @@ def list_known() -> None:
         try:
             found = implementations.find(name)
         except Exception as error:  # a broken installation may raise anything
-            words = str(error) if isinstance(error, LookupError) else f"{type(error).__name__}: {error}"
+            told = str(error).strip().split("\n")[0]
+            words = told if isinstance(error, LookupError) else f"{type(error).__name__}: {told}"
             click.echo(f"{name:<22} not installed: {words}")
         else:
             where = " and ".join(found.devices)

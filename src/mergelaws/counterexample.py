@@ -5,6 +5,7 @@ The program needs PyTorch and the judged implementation, and nothing of this pro
 
 from __future__ import annotations
 
+import ast
 import inspect
 import types
 from collections.abc import Sequence
@@ -89,10 +90,17 @@ def program(target: str, implementation: Implementation, told: Told, message: st
     else:
         return ""
     lines = [f"# {message.splitlines()[0]}"] if message else []
-    lines += ["from math import inf, nan", "", "import torch", "", *body]
+    lines += ["from math import inf, nan", "", "import torch", ""]
+    lines += ['torch.set_default_device("cuda")'] if _on_cuda(told) else []
+    lines += body
     lines += [f"# expected  {line.strip()}" for line in told.expected.splitlines()]
     lines += [f"# actual    {line.strip()}" for line in told.actual.splitlines()]
     return "\n".join([*lines, *beside]) + "\n"
+
+
+def _on_cuda(told: Told) -> bool:
+    every = [told.inputs, *(one.inputs for one in told.calls)]
+    return any(tensor.is_cuda for inputs in every for tensor in inputs.values())
 
 
 def _all_calls(target: str, implementation: Implementation, calls: Sequence[Call]) -> list[str]:
@@ -111,6 +119,9 @@ def _one_call(target: str, implementation: Implementation, told: Told, inputs: d
     lines = _origin(target, implementation, told.operation) if offered else []
     lines += ["torch.set_printoptions(precision=9)", ""]
     lines += [f"{_word(name)} = {literal(tensor)}" for name, tensor in inputs.items()]
+    sizes = implementation.head_dims
+    if sizes and "v" in inputs and inputs["v"].dim() == 4 and inputs["v"].shape[-1] not in sizes:
+        lines.append(f"v = v[..., :1].expand(-1, -1, -1, {min(sizes)}).contiguous()")
     return lines + (_call(implementation, told.operation, inputs, told.base) if offered else [])
 
 
@@ -157,9 +168,11 @@ def _word(name: str) -> str:
 
 def _named(operation: str, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The inputs by the names of the operation's arguments, or as v [S, N, H, D] and s [S, N, H] where that is meant."""
-    if set(_ARGUMENTS.get(operation, ("",))) <= inputs.keys() or "v" not in inputs or "s" not in inputs:
+    if "v" not in inputs or "s" not in inputs:
         return inputs
     v, s = inputs["v"], inputs["s"]
+    if set(_ARGUMENTS.get(operation, ("",))) <= inputs.keys() and v.dim() > 2:
+        return inputs
     if v.dim() == 1 and s.dim() == 1:  # one column of one row
         v, s = v[None, :, None, None], s[None, :, None]
     elif v.dim() == 2 and s.dim() == 1:  # one row
@@ -199,14 +212,53 @@ def _origin(target: str, implementation: Implementation, operation: str) -> list
 
 
 def _adapter(function: types.FunctionType) -> list[str]:
-    """An adapter's few lines as they stand, without what they take from this project."""
-    source = inspect.getsource(inspect.getmodule(function) or function)
-    ours = ("from mergelaws", "from implementations", "require(", "PACKAGE = ", "import torch")
-    lines = source.split("\nimplementation = ")[0].splitlines()
-    begin = next(index for index, line in enumerate(lines) if line.startswith(("import ", "from ")))
-    return (
-        "\n".join(line.split("  # noqa")[0] for line in lines[begin:] if not line.startswith(ours)).strip().splitlines()
-    )
+    return adapted(inspect.getsource(inspect.getmodule(function) or function), function.__name__)
+
+
+def adapted(source: str, *operations: str) -> list[str]:
+    """An adapter's `operations` (default: all) in plain Python: their functions, what these use, and where that is from."""
+    tree = ast.parse(source)
+    wanted, kept = set(operations or _ARGUMENTS), list[ast.stmt]()
+    for statement in reversed(tree.body):
+        names = _defined(statement)
+        loads = isinstance(statement, ast.Expr) and "torch.ops" in ast.unparse(statement)
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            if names & wanted and not names & {"torch", "alone", "require", "Implementation"}:
+                kept.append(statement)
+        elif names & wanted or loads:
+            kept.append(_plain(statement))
+            wanted |= {node.id for node in ast.walk(kept[-1]) if isinstance(node, ast.Name)}
+    lines = []
+    for statement in reversed(kept):
+        lines += [""] * isinstance(statement, ast.FunctionDef) + ast.unparse(statement).splitlines()
+    return lines
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    """The names that a statement of a module gives."""
+    if isinstance(statement, ast.FunctionDef):
+        return {statement.name}
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return {(alias.asname or alias.name).split(".")[0] for alias in statement.names}
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def _plain(statement: ast.stmt) -> ast.stmt:
+    """Without annotations and docstring; what `implementations.alone` loads is imported as its package has it."""
+    if isinstance(statement, ast.FunctionDef):
+        statement.returns = None
+        for argument in statement.args.args:
+            argument.annotation = None
+        statement.body = [line for line in statement.body if not isinstance(line, ast.Assert)]
+        if ast.get_docstring(statement) is not None:
+            del statement.body[0]
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Attribute):
+        loaded = statement.value.value
+        if isinstance(loaded, ast.Call) and isinstance(loaded.func, ast.Name) and loaded.func.id == "alone":
+            module = ast.literal_eval(loaded.args[0])
+            return ast.ImportFrom(module, [ast.alias(statement.value.attr)], 0)
+    return statement
 
 
 def _call(

@@ -79,7 +79,7 @@ class Implementation:
     known_failures: (property, reason) pairs: properties that are known to fail. One that no longer fails, or names no
         property, is an error.
     differs: the reasons, by property name, why a failure is a difference from this project's policy and not a wrong
-        number; used by the conformance table alone.
+        number, where the failing input has an s of -inf, inf or NaN or the call raises; used by the conformance table alone.
 
     Raises ValueError for a claim outside the values named here, TypeError for a callable that is none.
     """
