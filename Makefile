@@ -7,6 +7,7 @@
 #   make test                            everything: the laws, the tests of the suite itself, the README's examples
 #   make mutants                         which law kills which wrong implementation
 #   make nightly MINUTES=60              what failed before, then rounds of the laws until the time is up
+#   make bench                           how fast, on a CUDA device; writes docs/performance.{json,md,png}
 #
 # To use an environment that is there already, with a torch of your own (a CUDA build, say), name its Python and no
 # environment; nothing is then installed:
@@ -33,7 +34,7 @@ endif
 PYTEST = $(RUN) -m pytest -n $(N)
 
 .DEFAULT_GOAL := verify
-.PHONY: verify test mutants nightly lint types wheel clean
+.PHONY: verify test mutants nightly bench lint types wheel clean
 
 verify: $(READY)
 	$(PYTEST) properties --impl '$(IMPL)' --hypothesis-profile '$(PROFILE)' $(ARGS)
@@ -46,6 +47,9 @@ mutants: $(READY)
 
 nightly: $(READY)
 	$(RUN) -m mergelaws.cli nightly '$(IMPL)' --minutes $(MINUTES) --processes $(N) $(ARGS)
+
+bench: $(READY)
+	$(RUN) -m benchmarks.merge $(ARGS)
 
 lint: $(READY)
 	$(RUN) -m ruff check .

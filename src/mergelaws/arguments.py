@@ -85,19 +85,6 @@ def check_indptr(indptr: Any, v: torch.Tensor) -> None:
     _check_device("indptr", indptr, "v", v)
 
 
-def check_indptr_values(indptr: torch.Tensor, items: int) -> None:
-    """indptr must not decrease and must stay within [0, nnz]. Reads it back to the host."""
-    ends = indptr.detach().cpu().numpy()
-    falls = numpy.flatnonzero(ends[1:] < ends[:-1])
-    if falls.size:
-        at = int(falls[0])
-        raise ValueError(f"indptr falls from {ends[at]} to {ends[at + 1]} at entry {at + 1}; it must not decrease")
-    if ends[0] < 0:
-        raise ValueError(f"indptr starts at {ends[0]}; it must start at 0 or above")
-    if ends[-1] > items:
-        raise ValueError(f"indptr ends at {ends[-1]}; it must end at {items} or below, the number of rows of v")
-
-
 def check_writable(outputs: dict[str, torch.Tensor], inputs: dict[str, torch.Tensor]) -> None:
     """An output may be the very same view as an input; it may not share memory in any other way, nor with itself."""
     for name, out in outputs.items():
@@ -117,6 +104,8 @@ def check_writable(outputs: dict[str, torch.Tensor], inputs: dict[str, torch.Ten
 def _check_tensor(name: str, value: Any) -> None:
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"{name} is {type(value).__name__}; it must be a torch.Tensor")
+    if value.layout != torch.strided:
+        raise TypeError(f"{name} has the layout {value.layout}; it must be torch.strided")
 
 
 def _check_device(name: str, tensor: torch.Tensor, other_name: str, other: torch.Tensor) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from mergelaws import arguments
-from mergelaws.kernels.two_states import merge_two_states
+from mergelaws.kernels.plans import merge_two_states
 from mergelaws.operations import new_merge_segments, new_merge_state, new_merge_states
 
 State = tuple[torch.Tensor, torch.Tensor]

@@ -12,8 +12,7 @@ from __future__ import annotations
 import torch
 
 from mergelaws import arguments
-from mergelaws.kernels.many_states import merge_many_states, merge_segments
-from mergelaws.kernels.two_states import merge_two_states
+from mergelaws.kernels import plans
 
 
 def merge_state(
@@ -31,6 +30,10 @@ def merge_state(
     Raises TypeError for a wrong type or dtype and ValueError for a wrong shape, device or base; see `mergelaws.arguments`.
     """
     natural = arguments.natural_base(lse_base)
+    if not torch.compiler.is_compiling():
+        merged = plans.two_states_again(v_a, s_a, v_b, s_b, natural)
+        if merged is not None:
+            return merged
     arguments.check_v("v_a", v_a, "[S, H, D]")
     arguments.check_s("s_a", s_a, "v_a", v_a)
     arguments.check_pair("v_b", v_b, "v_a", v_a)
@@ -58,6 +61,8 @@ def merge_state_in_place(
     without being the very same view; nothing is written then.
     """
     natural = arguments.natural_base(lse_base)
+    if not torch.compiler.is_compiling() and plans.two_states_in_place_again(v, s, v_other, s_other, mask, natural):
+        return
     arguments.check_v("v", v, "[S, H, D]")
     arguments.check_s("s", s, "v", v)
     arguments.check_pair("v_other", v_other, "v", v)
@@ -68,7 +73,7 @@ def merge_state_in_place(
         return
     others = {"v_other": v_other, "s_other": s_other} | ({} if mask is None else {"mask": mask})
     arguments.check_writable({"v": v, "s": s}, others)
-    merge_two_states(v, s, v_other, s_other, v, s, mask, natural)
+    plans.merge_two_states(v, s, v_other, s_other, v, s, mask, natural)
 
 
 def merge_states(v: torch.Tensor, s: torch.Tensor, *, lse_base: int | str = 2) -> tuple[torch.Tensor, torch.Tensor]:
@@ -83,6 +88,10 @@ def merge_states(v: torch.Tensor, s: torch.Tensor, *, lse_base: int | str = 2) -
     Raises TypeError for a wrong type or dtype and ValueError for a wrong shape, device or base; see `mergelaws.arguments`.
     """
     natural = arguments.natural_base(lse_base)
+    if not torch.compiler.is_compiling():
+        merged = plans.many_states_again(v, s, natural)
+        if merged is not None:
+            return merged
     arguments.check_v("v", v, "[S, N, H, D]")
     arguments.check_s("s", s, "v", v)
     if torch.compiler.is_compiling():
@@ -100,9 +109,14 @@ def variable_length_merge_states(
     segment gives (0, -inf). A segment of N states has the bits of `merge_states` on those N states.
 
     Raises what `merge_states` raises, and ValueError if indptr decreases or leaves [0, nnz]. That check reads indptr back
-    from the device; while a CUDA graph is being captured it cannot, and a bad segment gives (NaN, NaN) instead.
+    from the device, once for a tensor and its version (see `mergelaws.indptr`). While a CUDA graph is being captured nothing
+    is read, and a bad segment gives (NaN, NaN) instead. The graph may be replayed with other values in indptr.
     """
     natural = arguments.natural_base(lse_base)
+    if not torch.compiler.is_compiling():
+        merged = plans.segments_again(v, s, indptr, natural)
+        if merged is not None:
+            return merged
     arguments.check_v("v", v, "[nnz, H, D]")
     arguments.check_s("s", s, "v", v)
     arguments.check_indptr(indptr, v)
@@ -117,7 +131,7 @@ def new_merge_state(
     """`merge_state` on checked arguments."""
     v = torch.empty(v_a.shape, dtype=v_a.dtype, device=v_a.device)
     s = torch.empty(s_a.shape, dtype=torch.float32, device=v_a.device)
-    merge_two_states(v_a, s_a, v_b, s_b, v, s, None, natural)
+    plans.merge_two_states(v_a, s_a, v_b, s_b, v, s, None, natural)
     return v, s
 
 
@@ -126,7 +140,7 @@ def new_merge_states(v: torch.Tensor, s: torch.Tensor, natural: bool) -> tuple[t
     positions, _, heads, dim = v.shape
     v_out = torch.empty(positions, heads, dim, dtype=v.dtype, device=v.device)
     s_out = torch.empty(positions, heads, dtype=torch.float32, device=v.device)
-    merge_many_states(v, s, v_out, s_out, natural)
+    plans.merge_many_states(v, s, v_out, s_out, natural)
     return v_out, s_out
 
 
@@ -134,10 +148,8 @@ def new_merge_segments(
     v: torch.Tensor, s: torch.Tensor, indptr: torch.Tensor, natural: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`variable_length_merge_states` on arguments whose types and shapes are checked; checks the values of indptr."""
-    if not (v.is_cuda and torch.cuda.is_current_stream_capturing()):
-        arguments.check_indptr_values(indptr, v.shape[0])
     segments, heads, dim = indptr.shape[0] - 1, v.shape[1], v.shape[2]
     v_out = torch.empty(segments, heads, dim, dtype=v.dtype, device=v.device)
     s_out = torch.empty(segments, heads, dtype=torch.float32, device=v.device)
-    merge_segments(v, s, indptr, v_out, s_out, natural)
+    plans.merge_segments(v, s, indptr, v_out, s_out, natural)
     return v_out, s_out
