@@ -24,7 +24,7 @@ from properties.test_unsplit import MASKED, Split, splits
 
 # Not Phase.explain: it draws on after the smallest failure was found, and `find` returns what was drawn last.
 SEARCH = settings(
-    max_examples=1000,
+    max_examples=10_000,  # a search ends where it finds what it looks for
     phases=(Phase.generate, Phase.shrink),
     derandomize=True,
     database=None,
@@ -150,7 +150,7 @@ def test_numbers_with_a_history_are_reached() -> None:
     """Each special s, and the empty one, among a few thousand."""
     seen: set[float] = set()
 
-    @settings(SEARCH, max_examples=300, phases=(Phase.generate,))
+    @settings(SEARCH, max_examples=1500, phases=(Phase.generate,))
     @given(numbers=st.lists(strategies.lses(), min_size=10, max_size=10))
     def collect(numbers: list[float]) -> None:
         seen.update(numbers)

@@ -11,8 +11,11 @@ import triton.language as tl
 from mergelaws.kernels.inlining import inlined
 from mergelaws.kernels.lanes import at_elements, over_elements
 from mergelaws.kernels.logarithm import log_of, weight_of
-from mergelaws.kernels.rounding import rounded, widened
+from mergelaws.kernels.rounding import INTERPRETED, rounded, widened
 from mergelaws.kernels.states import larger_of, load_s, load_v, lse_or_nan, peak_of
+from mergelaws.kernels.tuning import LEAST_CHUNK as _LEAST_CHUNK
+
+LEAST_CHUNK = tl.constexpr(_LEAST_CHUNK)
 
 
 @inlined
@@ -81,7 +84,12 @@ def sum_of_chunks(
     for part in range(0, parts):
         first = count * 0 + part * chunk
         stop = tl.minimum(first + chunk, count)
-        m, d, acc = partial_of(at_v, at_s, v_n, s_n, first, stop, most, wanted, unit, ONE, BATCH, SCAN, LANES, VEC)
+        length = most
+        if (
+            INTERPRETED
+        ):  # no chunk is smaller, so that much is behind a row's earlier chunks; compiled, it saves nothing
+            length = tl.minimum(most, longest - part * LEAST_CHUNK)
+        m, d, acc = partial_of(at_v, at_s, v_n, s_n, first, stop, length, wanted, unit, ONE, BATCH, SCAN, LANES, VEC)
         total_d, total = add_partial(total_d, total, peak, m, d, acc, unit, LANES, VEC)
     return peak, total_d, total
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import triton.language as tl
 
 from mergelaws.kernels.inlining import inlined
+from mergelaws.kernels.rounding import INTERPRETED
+
+INTERPRETED_SCAN = tl.constexpr(32)
 
 
 @inlined
@@ -48,6 +51,13 @@ def lse_or_nan(peak):
 def peak_of(at_s, s_n, first, stop, length, wanted, BATCH: tl.constexpr, LANES: tl.constexpr):
     """The largest s of the states first..stop-1 of each lane's row, `length` at most; NaN where one is NaN or +inf."""
     peak = tl.full([LANES], float("-inf"), tl.float32)
-    for begin in range(0, length, BATCH):
-        peak = larger_of(peak, load_s(at_s, s_n, first + begin, stop, wanted, BATCH), BATCH)
+    if INTERPRETED:  # where an operation costs the same whatever it holds
+        for begin in range(0, length, INTERPRETED_SCAN):
+            state = first[:, None] + (begin + tl.arange(0, INTERPRETED_SCAN))[None, :]  # [LANES, INTERPRETED_SCAN]
+            inside = wanted[:, None] & (state < stop[:, None])
+            s = tl.load(at_s[:, None] + state * s_n, mask=inside, other=float("-inf"))
+            peak = tl.maximum(peak, tl.max(tl.where(s < float("inf"), s, float("inf")), axis=1))
+    else:
+        for begin in range(0, length, BATCH):
+            peak = larger_of(peak, load_s(at_s, s_n, first + begin, stop, wanted, BATCH), BATCH)
     return lse_or_nan(peak)

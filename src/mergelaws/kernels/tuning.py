@@ -26,8 +26,9 @@ class Tile(NamedTuple):
 
 
 # Under the interpreter a program costs about 0.5 ms and an operation 0.02 ms, whatever they hold: a program holds many
-# elements, and no states are loaded for nothing.
+# elements, and few states are loaded for nothing: a chunk's last batch may be of one state.
 _INTERPRETED_ELEMENTS = 16384
+_INTERPRETED_BATCH = 4
 
 # States are summed in chunks, and the chunks are summed in order. The chunk is a function of N alone (law 13): about the
 # root of N, so that neither stage is long, of at least 16 states, so that few states need no second stage.
@@ -88,7 +89,7 @@ def part_tile(rows: int, dim: int, parts: int) -> Tile:
 def segment_batch(length: int) -> int:
     """How many states of a segment a lane loads at once, where most have so many."""
     if INTERPRETED:
-        return min(max(1, length), LEAST_CHUNK)
+        return _interpreted_batch(length)
     return next((batch for batch in (2, 8) if length <= batch), LEAST_CHUNK)
 
 
@@ -156,4 +157,8 @@ def _power_of_two(number: int) -> int:
 
 def _interpreted(lanes: int, vec: int, states: int = 1) -> Tile:
     lanes = min(_INTERPRETED_ELEMENTS // vec, _power_of_two(lanes))
-    return Tile(lanes, 4, vec, min(max(1, states), LEAST_CHUNK), 4)
+    return Tile(lanes, 4, vec, _interpreted_batch(states))
+
+
+def _interpreted_batch(states: int) -> int:
+    return max(1, states) if states <= LEAST_CHUNK else _INTERPRETED_BATCH
