@@ -20,7 +20,7 @@ from typing import Any
 
 import mergelaws  # before Triton  # isort: skip
 import implementations
-from mergelaws import counterexample
+from mergelaws import adapter
 from properties import known
 from properties.laws import LAWS
 
@@ -104,7 +104,7 @@ def _plainness(found: Finding) -> tuple[bool, bool, bool, int]:
 
 def called(name: str, on_cuda: bool) -> str:
     """The call that the counterexamples are of, in plain Python."""
-    lines = ["from math import inf, nan", "", "import torch", *counterexample.adapted(source(name))]
+    lines = ["from math import inf, nan", "", "import torch", *adapter.adapted(source(name))]
     if on_cuda:
         lines.insert(3, 'torch.set_default_device("cuda")')
     return "\n".join(lines)

@@ -13,7 +13,7 @@ import pytest
 
 import implementations
 from benchmarks import conformance
-from mergelaws import counterexample
+from mergelaws import adapter
 from mergelaws.implementation import Implementation
 from properties import known
 
@@ -69,7 +69,7 @@ def test_an_adapter_loads_or_says_what_is_missing(name: str) -> None:
 
 @pytest.mark.parametrize("name", THIRD_PARTY)
 def test_an_adapter_in_plain_python_needs_nothing_of_this_project(name: str) -> None:
-    program = "\n".join(counterexample.adapted(conformance.source(name)))
+    program = "\n".join(adapter.adapted(conformance.source(name)))
     compile(program, name, "exec")
     assert "def merge_state(v_a, s_a, v_b, s_b):" in program
     assert not [word for word in ("implementations", "mergelaws", "alone(", "require(") if word in program]

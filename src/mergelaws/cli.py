@@ -58,15 +58,8 @@ def verify(
     """
     _probe(target)
     place = suite.enter()
-    # "load" and not "loadgroup": that one gives a test that ended its process to the next process again.
-    arguments = [
-        str(place / "properties"), f"--rootdir={place}", f"--config-file={place / 'pyproject.toml'}",
-        "--import-mode=prepend", "-p", "no:cacheprovider", "-p", "no:benchmark", "-W", "ignore", "--tb=no", "-q", "--no-header", "-r", "N",
-        "--show-capture=no",
-        "-n", str(processes), "--dist", "load", "--max-worker-restart=10000",
-        f"--impl={target}", f"--hypothesis-profile={profile}", f"--time-limit={limit}",
-    ]  # fmt: skip
-    arguments += [f"--law={law}" for law in laws]
+    arguments = suite.pytest_arguments(place, target, processes, laws)
+    arguments += [f"--hypothesis-profile={profile}", f"--time-limit={limit}"]
     arguments += ["--ignore-known"] if ignore_known else []
     arguments += [f"--laws-json={json_file.resolve()}"] if json_file else []
     arguments += [f"--laws-html={html_file.resolve()}"] if html_file else []

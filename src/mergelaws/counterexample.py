@@ -5,17 +5,17 @@ The program needs PyTorch and the judged implementation, and nothing of this pro
 
 from __future__ import annotations
 
-import ast
 import inspect
 import types
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-import numpy
 import torch
 
+from mergelaws.adapter import adapted
 from mergelaws.implementation import Implementation
+from mergelaws.literal import literal
 
 _ARGUMENTS = {
     "merge_state": ("v_a", "s_a", "v_b", "s_b"),
@@ -25,7 +25,6 @@ _ARGUMENTS = {
 }
 _TWO = ("merge_state", "merge_state_in_place")
 _MOST = 300  # elements that are spelled out
-_REACH = 64  # elements of memory, within which a view is spelled out as a view
 
 
 class Call(Protocol):
@@ -125,43 +124,6 @@ def _one_call(target: str, implementation: Implementation, told: Told, inputs: d
     return lines + (_call(implementation, told.operation, inputs, told.base) if offered else [])
 
 
-def literal(tensor: torch.Tensor) -> str:
-    """The expression that makes the tensor again, its strides too where it is a small view."""
-    tensor = tensor.detach().cpu()
-    dtype = f", dtype={tensor.dtype}"
-    if tensor.numel() == 0:
-        return f"torch.empty({tuple(tensor.shape)}{dtype})"
-    reach = 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
-    if tensor.is_contiguous() or reach > _REACH:
-        return f"torch.tensor({_nested(tensor.contiguous())}{dtype})"
-    memory = tensor.as_strided((reach,), (1,), tensor.storage_offset())
-    return f"torch.tensor({_nested(memory)}{dtype}).as_strided({tuple(tensor.shape)}, {tuple(tensor.stride())})"
-
-
-def _nested(tensor: torch.Tensor) -> str:
-    if tensor.dim() == 0:
-        return _number(tensor)
-    first = tensor.reshape(-1)[:1]
-    if tensor.numel() > 8 and tensor.dim() == 1 and _same(tensor, first):  # a constant is said once
-        return f"[{_number(first[0])}] * {tensor.numel()}"
-    return "[" + ", ".join(_nested(part) for part in tensor) + "]"
-
-
-def _same(tensor: torch.Tensor, first: torch.Tensor) -> bool:
-    width = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
-    return bool((tensor.contiguous().view(width) == first.view(width)).all())
-
-
-def _number(value: torch.Tensor) -> str:
-    """The shortest decimal that is read as the same number."""
-    if not value.is_floating_point():
-        return str(value.item())
-    if value.dtype == torch.float64:
-        return repr(value.item())
-    kind = numpy.float16 if value.dtype == torch.float16 else numpy.float32
-    return str(kind(value.item()))
-
-
 def _word(name: str) -> str:
     return name.replace(" ", "_")
 
@@ -213,52 +175,6 @@ def _origin(target: str, implementation: Implementation, operation: str) -> list
 
 def _adapter(function: types.FunctionType) -> list[str]:
     return adapted(inspect.getsource(inspect.getmodule(function) or function), function.__name__)
-
-
-def adapted(source: str, *operations: str) -> list[str]:
-    """An adapter's `operations` (default: all) in plain Python: their functions, what these use, and where that is from."""
-    tree = ast.parse(source)
-    wanted, kept = set(operations or _ARGUMENTS), list[ast.stmt]()
-    for statement in reversed(tree.body):
-        names = _defined(statement)
-        loads = isinstance(statement, ast.Expr) and "torch.ops" in ast.unparse(statement)
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            if names & wanted and not names & {"torch", "alone", "require", "Implementation"}:
-                kept.append(statement)
-        elif names & wanted or loads:
-            kept.append(_plain(statement))
-            wanted |= {node.id for node in ast.walk(kept[-1]) if isinstance(node, ast.Name)}
-    lines = []
-    for statement in reversed(kept):
-        lines += [""] * isinstance(statement, ast.FunctionDef) + ast.unparse(statement).splitlines()
-    return lines
-
-
-def _defined(statement: ast.stmt) -> set[str]:
-    """The names that a statement of a module gives."""
-    if isinstance(statement, ast.FunctionDef):
-        return {statement.name}
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return {(alias.asname or alias.name).split(".")[0] for alias in statement.names}
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return {target.id for target in targets if isinstance(target, ast.Name)}
-
-
-def _plain(statement: ast.stmt) -> ast.stmt:
-    """Without annotations and docstring; what `implementations.alone` loads is imported as its package has it."""
-    if isinstance(statement, ast.FunctionDef):
-        statement.returns = None
-        for argument in statement.args.args:
-            argument.annotation = None
-        statement.body = [line for line in statement.body if not isinstance(line, ast.Assert)]
-        if ast.get_docstring(statement) is not None:
-            del statement.body[0]
-    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Attribute):
-        loaded = statement.value.value
-        if isinstance(loaded, ast.Call) and isinstance(loaded.func, ast.Name) and loaded.func.id == "alone":
-            module = ast.literal_eval(loaded.args[0])
-            return ast.ImportFrom(module, [ast.alias(statement.value.attr)], 0)
-    return statement
 
 
 def _call(

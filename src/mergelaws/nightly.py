@@ -56,16 +56,6 @@ class Night:
         self.errors += [words for words in report["errors"] if words not in self.errors]
 
 
-def command(place: Path, target: str, processes: int, laws: tuple[int, ...]) -> list[str]:
-    """The pytest command that all rounds have in common; `place` is the suite's directory."""
-    return [
-        sys.executable, "-m", "pytest", str(place / "properties"), f"--rootdir={place}",
-        f"--config-file={place / 'pyproject.toml'}", "--import-mode=prepend", "-p", "no:cacheprovider", "-W", "ignore",
-        "--tb=no", "-q", "--no-header", "-r", "N", "--show-capture=no", "-n", str(processes), "--dist", "load",
-        "--max-worker-restart=10000", f"--impl={target}", *(f"--law={law}" for law in laws),
-    ]  # fmt: skip
-
-
 def run(
     target: str, minutes: float, processes: int, laws: tuple[int, ...] = (), tell: Callable[[str], None] = print
 ) -> Night:
@@ -74,7 +64,8 @@ def run(
     laws: only these; () for all. Raises RuntimeError if a round could not be run at all.
     """
     end = time.time() + 60.0 * minutes
-    night, common = Night(), command(suite.enter(), target, processes, laws)
+    night = Night()
+    common = [sys.executable, "-m", "pytest", *suite.pytest_arguments(suite.enter(), target, processes, laws)]
     tell("replaying what failed before")
     _round(night, [*common, "--hypothesis-profile=replay", "-m", "hypothesis"])
     examples = FIRST_ROUND

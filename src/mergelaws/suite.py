@@ -24,3 +24,15 @@ def enter() -> Path:
         if path not in sys.path:
             sys.path.insert(0, path)
     return place
+
+
+def pytest_arguments(place: Path, target: str, processes: int, laws: tuple[int, ...]) -> list[str]:
+    """What pytest is told for any run of the laws on `target`; `place` is the suite's directory, () means all laws."""
+    # "load" and not "loadgroup": that one gives a test that ended its process to the next process again.
+    return [
+        str(place / "properties"), f"--rootdir={place}", f"--config-file={place / 'pyproject.toml'}",
+        "--import-mode=prepend", "-p", "no:cacheprovider", "-p", "no:benchmark", "-W", "ignore", "--tb=no", "-q",
+        "--no-header", "-r", "N", "--show-capture=no",
+        "-n", str(processes), "--dist", "load", "--max-worker-restart=10000",
+        f"--impl={target}", *(f"--law={law}" for law in laws),
+    ]  # fmt: skip
