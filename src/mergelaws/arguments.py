@@ -106,6 +106,21 @@ def _check_tensor(name: str, value: Any) -> None:
         raise TypeError(f"{name} is {type(value).__name__}; it must be a torch.Tensor")
     if value.layout != torch.strided:
         raise TypeError(f"{name} has the layout {value.layout}; it must be torch.strided")
+    if not torch.compiler.is_compiling():
+        _check_memory(name, value)
+
+
+def _check_memory(name: str, tensor: torch.Tensor) -> None:
+    """What is at the tensor's addresses must be its elements; kernels see nothing else of it."""
+    if tensor.is_neg():
+        raise ValueError(f"{name} is a view that negates lazily; it must be resolved, with {name}.resolve_neg()")
+    if tensor.numel() == 0 or tensor.device.type == "meta":
+        return
+    steps = sum(stride * (size - 1) for stride, size in zip(tensor.stride(), tensor.shape, strict=True))
+    needed = (tensor.storage_offset() + steps + 1) * tensor.element_size()
+    held = tensor.untyped_storage().nbytes() if tensor.data_ptr() else 0
+    if held < needed:
+        raise ValueError(f"{name} has {held} bytes of memory; it must have {needed}, to its last element")
 
 
 def _check_device(name: str, tensor: torch.Tensor, other_name: str, other: torch.Tensor) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +98,35 @@ def fuzz(target: str, minutes: float, laws: tuple[int, ...], processes: int) -> 
     click.echo(nightly.summary(target, night, before))
     click.echo(f"records: {file}")
     sys.exit(BROKEN if night.failures or night.errors else HOLDS)
+
+
+@main.command(name="fuzz")
+@click.option("--calls", type=click.IntRange(min=1), default=100_000, show_default=True, metavar="N", help="How many.")
+@click.option("--seed", type=int, metavar="N", help="Make the calls of an earlier run.")
+@click.option("--processes", type=click.IntRange(min=1), default=os.cpu_count() or 1, show_default=True, metavar="N",
+              help="Processes that share the calls.")  # fmt: skip
+def fuzz_interface(calls: int, seed: int | None, processes: int) -> None:
+    """Call the public operations with anything at all.
+
+    Random shapes, dtypes, devices, strides, types and values; each call gives a result or an error that names an argument,
+    and writes nothing beside its outputs.
+
+    Exit status 0: so it is. 1: a call crashed, hung, wrote beside its outputs or was answered unclearly.
+    """
+    from rich.progress import Progress  # noqa: PLC0415
+
+    from mergelaws import fuzz  # noqa: PLC0415
+
+    seed = random.SystemRandom().randrange(2**32) if seed is None else seed
+    with Progress() as progress:
+        task = progress.add_task(f"calls of seed {seed}", total=calls)
+        told = fuzz.run(calls, seed, processes, tell=lambda so_far: progress.update(task, completed=so_far.calls))
+    click.echo(
+        f"seed {seed}: {told.calls:,} calls: " + ", ".join(f"{n:,} {what}" for what, n in told.counts.most_common())
+    )
+    for number, words in told.faults[:20]:
+        click.echo(f"call {number}: {words}")
+    sys.exit(BROKEN if told.faults else HOLDS)
 
 
 @main.command(name="regressions")

@@ -41,7 +41,7 @@ class Plan:
         device everything has to be.
         """
         index = like.get_device()
-        if index != torch._C._cuda_getDevice() or is_hooked():
+        if index != torch._C._cuda_getDevice() or is_hooked() or 0 in addresses:  # 0: memory that was freed, or none
             return False
         stream = torch._C._cuda_getCurrentRawStream(index)
         if self._scratch:

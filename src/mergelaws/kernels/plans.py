@@ -178,6 +178,8 @@ def _key_of_two(
 ) -> Key | None:
     if not (type(v_a) is type(s_a) is type(v_b) is type(s_b) is torch.Tensor):
         return None
+    if v_a.is_neg() or s_a.is_neg() or v_b.is_neg() or s_b.is_neg():
+        return None
     try:
         return (
             natural, v_a.data_ptr() & ALIGNMENT, v_b.data_ptr() & ALIGNMENT,
@@ -199,13 +201,13 @@ def _key_in_place(
     key = _key_of_two(v, s, v_other, s_other, natural)
     if key is None or mask is None:
         return key and (*key, None)
-    if type(mask) is not torch.Tensor:
+    if type(mask) is not torch.Tensor or mask.is_neg():
         return None
     return (*key, mask.dtype, mask.shape, mask.stride(), mask.get_device())
 
 
 def _key_of_many(v: torch.Tensor, s: torch.Tensor, natural: bool) -> Key | None:
-    if not (type(v) is type(s) is torch.Tensor):
+    if not (type(v) is type(s) is torch.Tensor) or v.is_neg() or s.is_neg():
         return None
     try:
         return (
