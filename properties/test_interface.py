@@ -52,14 +52,6 @@ def _tensor(arguments: Arguments, name: str) -> torch.Tensor:
 Spoil = Callable[[Arguments], object]
 Change = Callable[[torch.Tensor], object]
 
-
-def _freed(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor of the same shape whose memory was given back."""
-    copy = tensor.clone()
-    copy.untyped_storage().resize_(0)
-    return copy
-
-
 V_NAMES = {
     "merge_state": ("v_a", "v_b"),
     "merge_state_in_place": ("v", "v_other"),
@@ -90,7 +82,6 @@ WRONG_V: tuple[tuple[str, Change, type[Exception], tuple[str, ...]], ...] = (
     ("a dimension less", lambda v: v[..., 0], ValueError, ("shape", "must")),
     ("without columns", lambda v: v[..., :0], ValueError, ("shape", "must")),
     ("on another device", lambda v: v.to("meta"), ValueError, ("meta", "must be on")),
-    ("without memory", _freed, ValueError, ("0 bytes", "must have")),
 )
 WRONG_S: tuple[tuple[str, Change, type[Exception], tuple[str, ...]], ...] = (
     ("None", lambda _: None, TypeError, ("NoneType", "torch.Tensor")),
@@ -100,7 +91,6 @@ WRONG_S: tuple[tuple[str, Change, type[Exception], tuple[str, ...]], ...] = (
     ("a head short", lambda s: s[..., 1:], ValueError, ("shape", "must be")),
     ("transposed", lambda s: s.transpose(0, -1), ValueError, ("shape", "must be")),
     ("on another device", lambda s: s.to("meta"), ValueError, ("meta", "must be on")),
-    ("negated lazily", lambda s: torch.complex(s, s).conj().imag, ValueError, ("negates lazily", "resolve_neg()")),
 )
 WRONG_OTHER: tuple[tuple[str, Change, type[Exception], tuple[str, ...]], ...] = (
     ("of another dtype", lambda v: v.bfloat16(), TypeError, ("torch.bfloat16", "torch.float16")),
@@ -159,7 +149,7 @@ def test_a_wrong_argument_is_named_and_nothing_is_written(wrong: Wrong) -> None:
         pytest.skip(f"{subject.current().name} does not claim to check the arguments of {wrong.operation}")
     arguments = _good(wrong.operation)
     arguments[wrong.argument] = wrong.spoil(arguments)
-    before = {name: _tensor(arguments, name).clone() for name, value in arguments.items() if _is_comparable(value)}
+    before = {name: _tensor(arguments, name).clone() for name, value in arguments.items() if _on_device(value)}
     positional = [value for name, value in arguments.items() if name != "lse_base"]
     keywords = {name: value for name, value in arguments.items() if name == "lse_base"}
     told = "no error"
@@ -178,11 +168,8 @@ def test_a_wrong_argument_is_named_and_nothing_is_written(wrong: Wrong) -> None:
             _fail(wrong, f"{name} as it was", f"{name} changed")
 
 
-def _is_comparable(value: object) -> bool:
-    """Whether the argument has bits of its own, that can be compared afterwards."""
-    if not isinstance(value, torch.Tensor) or value.device.type == "meta" or value.is_neg():
-        return False
-    return value.numel() == 0 or value.untyped_storage().nbytes() > 0
+def _on_device(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.device.type != "meta"
 
 
 def _fail(wrong: Wrong, expected: str, actual: str) -> None:
