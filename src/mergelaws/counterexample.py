@@ -43,20 +43,8 @@ class Call(Protocol):
         """The base of s."""
 
 
-class Told(Protocol):
-    """What is known of a call that went wrong; properties.broken.Evidence is one."""
-
-    @property
-    def operation(self) -> str:
-        """The operation that was called."""
-
-    @property
-    def inputs(self) -> dict[str, torch.Tensor]:
-        """Its arguments by name, or the states v and s of a row or a call."""
-
-    @property
-    def base(self) -> int | str:
-        """The base of s."""
+class Told(Call, Protocol):
+    """What is known of a call that went wrong; properties.broken.Evidence is one. The inputs may be those of one row."""
 
     @property
     def expected(self) -> str:
