@@ -19,7 +19,6 @@ import random
 import shutil
 import sys
 import tempfile
-import unittest
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,12 +30,10 @@ import mpmath
 import pytest
 import torch
 import triton
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine
 
 import implementations
 from mergelaws import report as page
-from properties import database, deadline, finding, known, limit, progress, record, subject, table
+from properties import deadline, finding, known, limit, profiles, progress, record, subject, table
 from properties.gathered import Gathered
 from properties.laws import LAWS
 
@@ -46,25 +43,6 @@ NOTES = pytest.StashKey[limit.Notes]()
 NOTE = pytest.StashKey[Path]()
 ERRORS = pytest.StashKey[list[str]]()
 SEED = pytest.StashKey[int]()
-
-
-def register_profiles(implementation: str, examples: int) -> None:
-    """The three profiles, with the example database of `implementation`. examples: per property, of a night.
-
-    Hypothesis's default profile is the parent, so that an environment with CI set fuzzes as any other does.
-    """
-    common: dict[str, Any] = {
-        "parent": settings.get_profile("default"),
-        "database": database.database(implementation),
-        "deadline": None,  # the interpreter takes milliseconds for a launch, the first one far longer
-        "suppress_health_check": [HealthCheck.too_slow],  # the same
-        "report_multiple_bugs": False,  # one smallest input per property
-        "print_blob": True,
-        "derandomize": False,
-    }
-    settings.register_profile("quick", max_examples=50, **common)
-    settings.register_profile("nightly", max_examples=examples, **common)
-    settings.register_profile("replay", phases=(Phase.explicit, Phase.reuse), **common)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -99,14 +77,13 @@ def pytest_configure(config: pytest.Config) -> None:
     for entry in known.unheard_of(subject.current().known_failures):
         raise pytest.UsageError(f"--impl {target}: known failure {entry!r} names no property")
     try:
-        register_profiles(target, config.getoption("--examples"))
+        profiles.register(target, config.getoption("--examples"))
+        wish = config.workerinput["seed"] if hasattr(config, "workerinput") else config.getoption("hypothesis_seed")
+        config.stash[SEED] = profiles.seed_of(wish)
     except (LookupError, ValueError) as error:
         raise pytest.UsageError(str(error)) from error
-    settings.load_profile("quick")
+    config.option.hypothesis_seed = None  # see profiles.give_seed
     deadline.end_at(config.getoption("--until"))
-    wish = config.workerinput["seed"] if hasattr(config, "workerinput") else config.getoption("hypothesis_seed")
-    config.stash[SEED] = _seed(wish)
-    config.option.hypothesis_seed = None  # see pytest_collection_modifyitems
     if hasattr(config, "workerinput"):
         config.stash[DIRECTORY] = Path(config.workerinput["directory"])
     else:
@@ -115,15 +92,6 @@ def pytest_configure(config: pytest.Config) -> None:
     for_progress = config.stash[DIRECTORY] / "progress"
     for_progress.mkdir(exist_ok=True)
     progress.note_in(for_progress)
-
-
-def _seed(wish: str | None) -> int:
-    if wish is None:
-        return random.SystemRandom().randrange(2**32)
-    try:
-        return int(wish)
-    except ValueError:
-        raise pytest.UsageError(f"--hypothesis-seed is {wish!r}; it must be an integer") from None
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -149,33 +117,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
     if config.getoption("--until"):  # what is left out at the end is not the same every time
         random.Random(config.stash[SEED]).shuffle(items)  # noqa: S311  # no secret; all processes want the same order
-    # Hypothesis's own ways to give a seed (its option, @seed) switch the database off, and nothing is kept or replayed.
-    # Each property has a seed of its own, or all of them would draw alike.
     drawn: list[Any] = [item.obj for item in items if hasattr(getattr(item, "obj", None), "hypothesis")]  # type: ignore[attr-defined]
-    for test in (*drawn, *RuleBasedStateMachine.__subclasses__()):
-        test._hypothesis_internal_use_seed = f"{config.stash[SEED]} {test.__name__}"  # noqa: SLF001
+    profiles.give_seed(drawn, config.stash[SEED])
     for item in items:
         why = known.reason(_name(item.nodeid), _known_failures(config))
         if why and item.get_closest_marker("law") is not None:
             item.add_marker(pytest.mark.xfail(reason=why, strict=False))
-            _ask_without_shrinking(item.obj)  # type: ignore[attr-defined]
+            profiles.without_shrinking(item.obj)  # type: ignore[attr-defined]
     if dropped:
         config.hook.pytest_deselected(items=dropped)
 
 
 def _known_failures(config: pytest.Config) -> tuple[tuple[str, str], ...]:
     return () if config.getoption("--ignore-known") else subject.current().known_failures
-
-
-def _ask_without_shrinking(test: Any) -> None:
-    """That a known failure fails is all that is asked; the search for its smallest input takes most of the time."""
-    profile = settings()  # the one that was loaded
-    phases = tuple(phase for phase in profile.phases if phase not in (Phase.shrink, Phase.explain))
-    quick = settings(profile, phases=phases)
-    if hasattr(test, "hypothesis"):
-        test._hypothesis_internal_use_settings = quick  # noqa: SLF001  # @settings may stand on a test only once
-    elif isinstance(getattr(test, "__self__", None), unittest.TestCase):
-        type(test.__self__).settings = quick
 
 
 def _name(nodeid: str) -> str:
