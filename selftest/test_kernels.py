@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mergelaws
-from mergelaws.kernels import dense, plans, tuning
+from mergelaws.kernels import dense, kept, tuning
 from properties import subject
 from properties.broken import bits
 from properties.cases import States
@@ -22,7 +22,7 @@ def test_chunks_shared_among_programs_give_the_bits_of_one_program(
     results = []
     for shared in (True, False):
         monkeypatch.setattr(dense, "shares_chunks", lambda lanes, states, shared=shared: shared)
-        plans.forget()
+        kept.forget()
         results.append(mergelaws.merge_states(v, s))
     indptr = torch.arange(3, device=v.device) * count
     flat = v.reshape(2 * count, 3, 5), s.reshape(2 * count, 3)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import mergelaws
-from mergelaws.kernels import dense, launching, plans, segments, tuning, two_states
+from mergelaws.kernels import dense, kept, launching, plans, segments, tuning, two_states
 from properties.broken import bits
 from properties.cases import States
 
@@ -30,9 +30,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
         run(launch, *arguments)
 
     monkeypatch.setattr(launching.Launch, "run", noted)
-    plans.forget()
+    kept.forget()
     yield found
-    plans.forget()
+    kept.forget()
 
 
 def _copy_at(v: torch.Tensor, shift: int) -> torch.Tensor:
@@ -71,7 +71,7 @@ def test_n_states(count: int, dtype: str, seen: Seen, monkeypatch: pytest.Monkey
         monkeypatch.setattr(dense, "shares_chunks", lambda lanes, states, split=split: split)
         monkeypatch.setattr(plans, "segment_kind", lambda *about, split=split: (4, slots if split else 0))
         for layout in _layouts(v) if wide == split and count < 100 else (v,):
-            plans.forget()
+            kept.forget()
             results.append(mergelaws.merge_states(layout, s))
             if layout.is_contiguous():
                 flat = layout.view(2 * count, 3, DIM), s.view(2 * count, 3)
@@ -100,7 +100,7 @@ def test_two_states(dtype: str, seen: Seen, monkeypatch: pytest.MonkeyPatch) -> 
             if layout.is_contiguous():
                 shift = int(layout.storage_offset()) % 8
                 v_a, v_b = _copy_at(v_a, shift), _copy_at(v_b, shift)
-            plans.forget()
+            kept.forget()
             results.append(mergelaws.merge_state(v_a, s_a, v_b, s_b))
             for mask in (None, torch.ones(4, dtype=torch.bool, device=v.device)):
                 out_v, out_s = v_a.clone(), s_a.clone()

@@ -80,7 +80,16 @@ class Launch:
         self._entry = launcher.launch
 
 
-def is_hooked() -> bool:
-    """Whether a profiler wants to hear of launches, which only Triton's own dispatch tells it."""
-    runtime = triton.knobs.runtime
-    return bool(runtime.launch_enter_hook.calls or runtime.launch_exit_hook.calls)
+def stream_of(tensor: torch.Tensor) -> int | None:
+    """The current stream of a CUDA tensor's device, for `run_at`; None where that may not be called.
+
+    That is on another device than the current one, and while a profiler wants to hear of launches, which only Triton's own
+    dispatch tells it.
+    """
+    index = tensor.get_device()
+    if index != torch._C._cuda_getDevice() or _RUNTIME.launch_enter_hook.calls or _RUNTIME.launch_exit_hook.calls:
+        return None
+    return int(torch._C._cuda_getCurrentRawStream(index))
+
+
+_RUNTIME: Any = getattr(getattr(triton, "knobs", None), "runtime", None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from mergelaws.kernels.launching import Launch, is_hooked
+from mergelaws.kernels.launching import Launch
 
 
 class Plan:
@@ -34,23 +34,17 @@ class Plan:
         """Whether `run_at` may be called, which a `run` may have brought about."""
         return bool(self.launches) and all(launch.is_direct for launch in self.launches)
 
-    def run_at(self, like: torch.Tensor, addresses: Sequence[int]) -> bool:
-        """Launches on tensors at `addresses`, as an earlier `run` did; False, having done nothing, where it cannot.
+    def run_at(self, stream: int, addresses: Sequence[int], like: torch.Tensor) -> None:
+        """Launches on tensors at `addresses`, as an earlier `run` did, in `stream` of the current device.
 
-        Needs `is_direct`, and the device of that run. Scratch is allocated beside the float32 tensor `like`, on whose
-        device everything has to be.
+        Needs `is_direct`. Scratch is allocated beside the float32 tensor `like`.
         """
-        index = like.get_device()
-        if index != torch._C._cuda_getDevice() or is_hooked() or 0 in addresses:  # 0: memory that was freed, or none
-            return False
-        stream = torch._C._cuda_getCurrentRawStream(index)
         if self._scratch:
             buffer = like.new_empty(self._starts[-1])
             start = buffer.data_ptr()
             addresses = [*addresses, *[start + 4 * at for at in self._starts]]
         for launch in self.launches:
             launch.run_at(stream, addresses)
-        return True
 
 
 def _padded(size: int) -> int:
