@@ -12,7 +12,7 @@ import torch
 import mergelaws
 from benchmarks import one_program_per_row
 from benchmarks.cases import ITEM, RAGGED, Case, Inputs
-from mergelaws.kernels import dense, plans, segments, two_states
+from mergelaws.kernels import dense, kept, segments, two_states
 
 try:
     import flashinfer
@@ -67,9 +67,9 @@ def _not_overlapped() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for module in (dense, segments, two_states):
             stack.enter_context(mock.patch.object(module, "overlaps_on", return_value=False))
-        plans.forget()
+        kept.forget()
         yield
-    plans.forget()
+    kept.forget()
 
 
 def _equal_segments(case: Case) -> Run | None:

@@ -2,14 +2,18 @@
 
 float64 is 2^29 times finer than the float32 that is judged, so a screened ratio near 1 is off by far less than GUARD
 (derived in docs/numerics.md). Only rows within the band need mpmath. The formulas are those of oracles/exact.py,
-oracles/bounds.py and oracles/ratio.py.
+oracles/bounds.py and oracles/ratio.py. They are written in PyTorch without a branch on what the numbers are, so that a
+sweep has them on its own device, compiled into one kernel.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from dataclasses import dataclass
 
 import numpy
+import torch
 from numpy.typing import NDArray
 
 from oracles.bounds import DEEPEST, FLUSH, FLUSHED_GAP, LEAST, UNIT, Arithmetic, U
@@ -39,10 +43,11 @@ def screen(v: Array, s: Array, v_out: Array, s_out: Array, dtype: str, arithmeti
     rows, count, dim = v.shape
     step = max(1, _MOST_ELEMENTS // max(1, count * dim))
     ratios = Ratios(numpy.empty((rows, dim)), numpy.empty(rows))
-    with numpy.errstate(all="ignore"):  # classes are sorted out by mask, after the arithmetic
-        for first in range(0, rows, step):
-            part = slice(first, first + step)
-            ratios.v[part], ratios.s[part] = _screen(v[part], s[part], v_out[part], s_out[part], dtype, arithmetic)
+    states_v, states_s, of_v, of_s = (torch.from_numpy(numpy.array(array)) for array in (v, s, v_out, s_out))
+    for first in range(0, rows, step):
+        part = slice(first, first + step)
+        told = screen_tensors(states_v[part], states_s[part], of_v[part], of_s[part], dtype, arithmetic)
+        ratios.v[part], ratios.s[part] = told[0].numpy(), told[1].numpy()
     return ratios
 
 
@@ -53,73 +58,91 @@ def undecided(ratios: Ratios) -> NDArray[numpy.bool_]:
     return rows
 
 
-def _screen(v: Array, s: Array, v_out: Array, s_out: Array, dtype: str, arithmetic: Arithmetic) -> tuple[Array, Array]:
-    unit = float(natural_unit(arithmetic.base))
-    poisoned = numpy.logical_or.reduce(numpy.isnan(s) | numpy.isposinf(s), axis=1)  # [R]
-    filled = numpy.isfinite(s)  # [R, N]
-    n = filled.sum(axis=1)  # [R]
+def screen_tensors(
+    v: torch.Tensor, s: torch.Tensor, v_out: torch.Tensor, s_out: torch.Tensor, dtype: str, arithmetic: Arithmetic
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`screen` on float64 tensors of any one device: (v ratios [R, D], s ratios [R])."""
+    natural_unit(arithmetic.base)  # refuses an unknown base
+    errors = torch.tensor(chain_errors(s.shape[1], arithmetic), dtype=torch.float64, device=v.device)
+    return evaluate(v, s, v_out, s_out, errors, dtype, arithmetic.base, arithmetic.log_error)
+
+
+def evaluate(
+    v: torch.Tensor,
+    s: torch.Tensor,
+    v_out: torch.Tensor,
+    s_out: torch.Tensor,
+    errors: torch.Tensor,
+    dtype: str,
+    base: int | str,
+    log_error: float,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The arithmetic of `screen_tensors`, which `torch.compile` takes whole; errors [N + 1] are those of `chain_errors`."""
+    unit = 1.0 if base == "e" else math.log(2.0)
+    zero, inf = torch.zeros((), dtype=torch.float64, device=v.device), math.inf
+    poisoned = (s.isnan() | s.isposinf()).any(dim=1)  # [R]
+    filled = s.isfinite()  # [R, N]
+    n = filled.sum(dim=1)  # [R]
     empty = ~poisoned & (n == 0)
-    m = numpy.where(filled, s, -numpy.inf).max(axis=1, initial=-numpy.inf)
-    m = numpy.where(n == 0, 0.0, m)
-    gap = numpy.where(filled, s - m[:, None], 0.0)  # [R, N]
-    w = (numpy.exp if arithmetic.base == "e" else numpy.exp2)(numpy.maximum(gap, _NO_WEIGHT))
-    w = numpy.where(filled, w, 0.0)
-    d = numpy.where(n == 0, 1.0, w.sum(axis=1))
+    # amax refuses a dimension of size 0
+    m = torch.where(filled, s, -inf).amax(dim=1) if s.shape[1] else s.new_full(s.shape[:1], -inf)
+    m = torch.where(n == 0, zero, m)
+    gap = torch.where(filled, s - m[:, None], zero)  # [R, N]
+    w = (torch.exp if base == "e" else torch.exp2)(gap.clamp(min=_NO_WEIGHT))
+    w = torch.where(filled, w, zero)
+    d = torch.where(n == 0, 1.0, w.sum(dim=1))
     p = w / d[:, None]
-    pt = p * _weight_errors(gap * -unit, n, arithmetic)
-    drift = pt.sum(axis=1)
+    pt = p * _weight_errors(gap * -unit, errors[n], base)
+    drift = pt.sum(dim=1)
 
-    broken = None
-    if not numpy.isfinite(v).all():
-        sound = numpy.isfinite(v)
-        broken = numpy.logical_or.reduce(filled[:, :, None] & ~sound, axis=1)  # [R, D]
-        v = numpy.where(sound & filled[:, :, None], v, 0.0)  # an empty state's v is not looked at
+    sound = v.isfinite()
+    broken = (filled[:, :, None] & ~sound).any(dim=1)  # [R, D]
+    v = torch.where(sound & filled[:, :, None], v, zero)  # an empty state's v is not looked at
     star = _weighted(p, v)  # [R, D]
-    distance = numpy.abs(v - star[:, None])  # [R, N, D]
-    bound = _weighted(pt, distance) / numpy.maximum(1.0 - drift, 0.0)[:, None]
-    bound += U * ((n + 1)[:, None] * _weighted(p, numpy.abs(v)) + (n + 3)[:, None] * numpy.abs(star))
-    bound += FLUSH * (1.0 + (3 * n - 2) / d)[:, None]
-    lost = filled & (gap < FLUSHED_GAP[arithmetic.base])
-    if lost.any():
-        bound += FLUSH * _weighted(lost.astype(numpy.float64), distance)
+    distance = (v - star[:, None]).abs()  # [R, N, D]
+    bound = _weighted(pt, distance) / (1.0 - drift).clamp(min=0.0)[:, None]
+    bound = bound + U * ((n + 1)[:, None] * _weighted(p, v.abs()) + (n + 3)[:, None] * star.abs())
+    bound = bound + FLUSH * (1.0 + (3 * n - 2) / d)[:, None]
+    lost = filled & (gap < FLUSHED_GAP[base])
+    bound = bound + FLUSH * _weighted(lost.double(), distance)
     if dtype != "float32":
-        bound += UNIT[dtype] * (numpy.abs(star) + bound) + LEAST[dtype] / 2.0
-    log_d = numpy.log(d) / unit
-    s_bound = -numpy.log1p(-numpy.minimum(drift + n * U, 1.0)) / unit + arithmetic.log_error * (1.0 + log_d)
-    s_bound += U * numpy.abs(m + log_d)
+        bound = bound + UNIT[dtype] * (star.abs() + bound) + LEAST[dtype] / 2.0
+    log_d = d.log() / unit
+    s_bound = -torch.log1p(-(drift + n * U).clamp(max=1.0)) / unit + log_error * (1.0 + log_d)
+    s_bound = s_bound + U * (m + log_d).abs()
 
-    v_ratio = _finite(numpy.abs(v_out - star) / bound, v_out)
-    s_ratio = _finite(numpy.abs((s_out - m) - log_d) / s_bound, s_out)  # in this order the large parts cancel exactly
-    if broken is not None:
-        v_ratio = numpy.where(broken, _class_only(~numpy.isfinite(v_out)), v_ratio)
-    v_ratio = numpy.where(empty[:, None], _class_only(v_out == 0.0), v_ratio)
-    v_ratio = numpy.where(poisoned[:, None], _class_only(numpy.isnan(v_out)), v_ratio)
-    s_ratio = numpy.where(empty, _class_only(numpy.isneginf(s_out)), s_ratio)
-    s_ratio = numpy.where(poisoned, _class_only(numpy.isnan(s_out)), s_ratio)
+    v_ratio = _finite((v_out - star).abs() / bound, v_out)
+    s_ratio = _finite(((s_out - m) - log_d).abs() / s_bound, s_out)  # in this order the large parts cancel exactly
+    v_ratio = torch.where(broken, _class_only(~v_out.isfinite()), v_ratio)
+    v_ratio = torch.where(empty[:, None], _class_only(v_out == 0.0), v_ratio)
+    v_ratio = torch.where(poisoned[:, None], _class_only(v_out.isnan()), v_ratio)
+    s_ratio = torch.where(empty, _class_only(s_out.isneginf()), s_ratio)
+    s_ratio = torch.where(poisoned, _class_only(s_out.isnan()), s_ratio)
     return v_ratio, s_ratio
 
 
-def _weight_errors(depth: Array, n: NDArray[numpy.int_], arithmetic: Arithmetic) -> Array:
-    """t [R, N] of weights that lie `depth` [R, N] natural units below the largest; n [R] non-empty states."""
-    counts, which = numpy.unique(n, return_inverse=True)
-    chains = [arithmetic.chain(count) for count in counts.tolist()]
-    logs = [k * numpy.log1p(arithmetic.exp_error) + rescalings * numpy.log1p(U) for k, rescalings in chains]
-    common = numpy.array(logs)[which]  # [R]
-    per_unit = 2.0 if arithmetic.base == "e" else 1.0
-    errors: Array = numpy.expm1(per_unit * U * numpy.minimum(depth, DEEPEST) + common[:, None])
-    return errors
+def _weight_errors(depth: torch.Tensor, chain: torch.Tensor, base: int | str) -> torch.Tensor:
+    """t [R, N] of weights that lie `depth` [R, N] natural units below the largest; chain [R] is what its errors add."""
+    per_unit = 2.0 if base == "e" else 1.0
+    return torch.expm1(per_unit * U * depth.clamp(max=DEEPEST) + chain[:, None])
 
 
-def _weighted(weights: Array, values: Array) -> Array:
+@functools.lru_cache(256)
+def chain_errors(most: int, arithmetic: Arithmetic) -> list[float]:
+    """What the chain of exponentials and rescalings adds to log(1 + t), for 0 to `most` non-empty states."""
+    chains = [arithmetic.chain(count) for count in range(most + 1)]
+    return [k * math.log1p(arithmetic.exp_error) + rescalings * math.log1p(U) for k, rescalings in chains]
+
+
+def _weighted(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """sum_i weights_i values_i: [R, N] and [R, N, D] to [R, D]."""
-    total: Array = numpy.einsum("rn,rnd->rd", weights, values)
-    return total
+    return (weights[:, :, None] * values).sum(dim=1)
 
 
-def _finite(ratio: Array, out: Array) -> Array:
+def _finite(ratio: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     """The ratio where the result is a number, inf where it is not; no error is 0."""
-    return numpy.where(numpy.isfinite(out), numpy.where(numpy.isnan(ratio), 0.0, ratio), numpy.inf)
+    return torch.where(out.isfinite(), torch.where(ratio.isnan(), 0.0, ratio), math.inf)
 
 
-def _class_only(matches: NDArray[numpy.bool_]) -> Array:
-    return numpy.where(matches, 0.0, numpy.inf)
+def _class_only(matches: torch.Tensor) -> torch.Tensor:
+    return torch.where(matches, 0.0, math.inf).double()

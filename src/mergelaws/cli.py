@@ -7,11 +7,12 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from mergelaws import suite
+from mergelaws.implementation import DTYPES
 
 HOLDS, BROKEN, UNCALLABLE = 0, 1, 2
 _PATIENCE = 120.0  # seconds for importing a target
@@ -127,6 +128,67 @@ def fuzz_interface(calls: int, seed: int | None, processes: int) -> None:
     for number, words in told.faults[:20]:
         click.echo(f"call {number}: {words}")
     sys.exit(BROKEN if told.faults else HOLDS)
+
+
+class _Count(click.ParamType):  # type: ignore[type-arg]  # generic in the newest click alone
+    name = "count"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        base, _, power = str(value).partition("^")
+        try:
+            count: int = int(base.replace("_", "")) ** int(power or 1)
+        except ValueError:
+            count = 0
+        if not 1 <= count <= 2**32:
+            self.fail(f"{value!r} is no count; it must be a number from 1 to 2^32, such as 1000000 or 2^24", param, ctx)
+        return count
+
+
+@main.command(name="sweep")
+@click.argument("mode", type=click.Choice(["gaps", "pairs", "random", "climb"]))
+@click.argument("target", default="ours")
+@click.option("--count", type=_Count(), default="2^32", show_default=True, metavar="N",
+              help="gaps, pairs: ask one of each of N even stretches of all 2^32; 2^24 is written so.")  # fmt: skip
+@click.option("--minutes", type=click.FloatRange(min=0.0, min_open=True), default=1.0, show_default=True, metavar="N",
+              help="random, climb: how long, in all.")  # fmt: skip
+@click.option("--dtype", type=click.Choice(DTYPES), default="float16", show_default=True, help="gaps: of v.")
+@click.option(
+    "--base", type=click.Choice(["2", "e"]), default=None, help="gaps, pairs: of s; default: what TARGET takes."
+)
+@click.option("--s-a", type=float, default=0.0, show_default=True, metavar="S", help="gaps: the s of the other state.")
+@click.option("--gap", "gaps", type=float, multiple=True, default=(0.0, -1.5, -11.0), show_default=True, metavar="X",
+              help="pairs: s_b - s_a; may be given again.")  # fmt: skip
+@click.option(
+    "--seed", type=int, default=0, show_default=True, metavar="N", help="What is drawn where not all is asked."
+)
+@click.option("--fresh", is_flag=True, help="Begin anew, not where a run that was killed stood.")
+@click.option("--records/--no-records", default=True, show_default=True, help="Whether to write records that fall.")
+def sweep_rows(
+    mode: str, target: str, count: int, minutes: float, dtype: str, base: str | None, s_a: float,
+    gaps: tuple[float, ...], seed: int, fresh: bool, records: bool,
+) -> None:  # fmt: skip
+    r"""Hold TARGET to the error bound in bulk: law 1 of millions of rows a second.
+
+    \b
+    gaps    every float32 as s_b beside one s_a, through merge_state
+    pairs   every pair of float16 v, at a few weights, through merge_state
+    random  rows of every regime, through every operation
+    climb   the search for the rows that come closest to the bound
+
+    A run that was killed is resumed by the same command. A row over the bound leaves a patch for `mergelaws regressions`.
+
+    Exit status 0: no row is over the bound. 1: some are. 2: TARGET cannot be loaded or called, or does not take that.
+    """
+    from mergelaws.sweep import command  # noqa: PLC0415  # imports torch
+
+    _probe(target)
+    place = suite.enter()
+    try:
+        plan = command.plan(mode, target, count, minutes, dtype, base, s_a, gaps, seed)
+    except ValueError as error:
+        _fail(str(error))
+    over = command.run(plan, place, fresh, records)
+    sys.exit(BROKEN if over else HOLDS)
 
 
 @main.command(name="regressions")
