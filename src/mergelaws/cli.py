@@ -98,7 +98,8 @@ def fuzz(target: str, minutes: float, laws: tuple[int, ...], processes: int) -> 
     before, file = nightly.records(target, night)
     click.echo(nightly.summary(target, night, before))
     click.echo(f"records: {file}")
-    sys.exit(BROKEN if night.failures or night.errors else HOLDS)
+    over = any(ratio > 1.0 for ratio in night.highest.values())
+    sys.exit(BROKEN if night.failures or night.errors or over else HOLDS)
 
 
 @main.command(name="fuzz")

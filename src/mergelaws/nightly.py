@@ -79,13 +79,18 @@ def run(
 
 
 def records(target: str, night: Night) -> tuple[dict[tuple[str, str, str], float], Path]:
-    """The highest ratios of all nights before this one, and the file that now holds those of this one, too."""
-    from properties.database import place  # noqa: PLC0415  # importable once the suite's directory is
+    """The highest ratios known before this night, here or in the suite's records, and the file that now holds its own."""
+    from mergelaws import records as published  # noqa: PLC0415  # imports the suite, whose directory is known by now
+    from properties.database import place  # noqa: PLC0415
 
     file = Path(".hypothesis") / "records" / f"{place(target)}.json"
-    before = (
+    before: dict[tuple[str, str, str], float] = (
         {tuple(key.split()): ratio for key, ratio in json.loads(file.read_text()).items()} if file.is_file() else {}
     )
+    for record in published.read(suite.directory()).values():
+        if record.implementation == target:
+            key = record.operation, record.dtype, record.output
+            before[key] = max(record.ratio, before.get(key, 0.0))
     now = {key: max(night.highest.get(key, 0.0), before.get(key, 0.0)) for key in before | night.highest}
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({" ".join(key): ratio for key, ratio in sorted(now.items())}, indent=1) + "\n")
