@@ -7,6 +7,7 @@
 #   make test                            everything: the laws, the tests of the suite itself, the README's examples
 #   make mutants                         which law kills which wrong implementation
 #   make nightly MINUTES=60              what failed before, then rounds of the laws until the time is up
+#   make sweep MODE=gaps                 millions of rows a second held to the bound (gaps, pairs, random, climb)
 #   make bench                           how fast, on a CUDA device; writes docs/performance.{json,md,png}
 #
 # To use an environment that is there already, with a torch of your own (a CUDA build, say), name its Python and no
@@ -20,6 +21,7 @@ N       ?= $(shell nproc)
 IMPL    ?= ours
 PROFILE ?= quick
 MINUTES ?= 60
+MODE    ?= gaps
 ARGS    ?=
 
 ifeq ($(strip $(VENV)),)
@@ -34,7 +36,7 @@ endif
 PYTEST = $(RUN) -m pytest -n $(N)
 
 .DEFAULT_GOAL := verify
-.PHONY: verify test mutants nightly bench lint types wheel clean
+.PHONY: verify test mutants nightly sweep bench lint types wheel clean
 
 verify: $(READY)
 	$(PYTEST) properties --impl '$(IMPL)' --hypothesis-profile '$(PROFILE)' $(ARGS)
@@ -44,6 +46,9 @@ test: $(READY)
 
 mutants: $(READY)
 	$(RUN) -m selftest.killing
+
+sweep: $(READY)
+	$(RUN) -m mergelaws.cli sweep $(MODE) '$(IMPL)' $(ARGS)
 
 nightly: $(READY)
 	$(RUN) -m mergelaws.cli nightly '$(IMPL)' --minutes $(MINUTES) --processes $(N) $(ARGS)
