@@ -104,11 +104,10 @@ class Random:
         self._seed, self._dim = seed, head_dim(implementation, 2)
         bases = (2, "e") if implementation.lse_base == "either" else (implementation.lse_base,)
         most = implementation.max_states or 40
-        lses = [name for name in LSE_REGIMES if implementation.zero_sizes or name != "all empty"]
         kinds = [
             Kind(operation, dtype, base, count, lse, value)
             for operation, dtype, base, lse, value in itertools.product(
-                implementation.operations, implementation.dtypes, bases, lses, V_REGIMES
+                implementation.operations, implementation.dtypes, bases, LSE_REGIMES, V_REGIMES
             )
             for count in ((2,) if operation in TWO_STATES else tuple(n for n in (1, 3, 8, 40) if n <= most))
         ]
