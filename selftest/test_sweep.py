@@ -22,6 +22,7 @@ import mergelaws
 from mergelaws import records, regressions
 from mergelaws.records import Record
 from mergelaws.sweep import climbing, sweeping
+from mergelaws.sweep.example import leave_patch
 from mergelaws.sweep.judging import arithmetic_of, judge, ratios_of, settle
 from mergelaws.sweep.rows import Rows
 from mergelaws.sweep.sources import ALL, Gaps, Pairs, Random, Source, spread
@@ -164,7 +165,7 @@ def test_a_failure_becomes_a_regression(tmp_path: Path) -> None:
         copy(ROOT / part, clone / part)
     totals = _swept(Gaps(planted, "float16", 2, 0.0, 2**21, 0), target="planted")
     assert totals.over > 0
-    sweeping.leave_patch(totals.failures[0], clone)
+    leave_patch(totals.failures[0], clone)
     (patch,) = regressions.found()
     regressions.apply(patch, clone, "one gap of 2^20", "https://example.org/2")
     name = "test_two_states_merge_within_the_bound"

@@ -15,6 +15,7 @@ import implementations
 from mergelaws import records as records_of
 from mergelaws.implementation import Implementation
 from mergelaws.sweep import sweeping
+from mergelaws.sweep.example import leave_patch, python_line
 from mergelaws.sweep.rows import Rows
 from mergelaws.sweep.sources import Gaps, Pairs, Random, Source
 from mergelaws.sweep.totals import Checkpoint, Totals
@@ -90,9 +91,9 @@ def run(sweeps: list[Sweep], clone: Path, fresh: bool, records: bool) -> int:
         click.echo(told(sweep, totals))
         over += totals.over
         if totals.over:
-            patches = sorted({sweeping.leave_patch(finding, clone) for finding in totals.failures[:3]})
+            patches = sorted({leave_patch(finding, clone) for finding in totals.failures[:3]})
             for finding in totals.failures[:3]:
-                click.echo(f"  {finding.operation}: {sweeping.python_line(finding)}")
+                click.echo(f"  {finding.operation}: {python_line(finding)}")
             click.echo(f"  patches for `mergelaws regressions`: {', '.join(file.name for file in patches)}")
         elif records and sweep.target in implementations.known():
             for record in records_of.add(clone, _as_records(sweep, totals)):
