@@ -78,3 +78,22 @@ def test_rounds_are_added_up() -> None:
     assert night.highest == {("merge_state", "float16", "v"): float("inf")} and list(night.failures) == [(3, "test_x")]
     words = nightly.summary("target", night, {("merge_state", "float16", "v"): 0.75})
     assert "a new record" in words and "0.7500" in words and "1 properties failed" in words
+
+
+def test_the_state_machine_is_cut_short_without_a_failure(tmp_path: Path) -> None:
+    """The end comes in the middle of its examples; what it has shown until then is right."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "COV_"))}
+    path = os.pathsep.join([str(ROOT / "src"), environment.pop("PYTHONPATH", "")]).rstrip(os.pathsep)
+    told = tmp_path / "told.json"
+    command = [
+        sys.executable, "-m", "pytest", str(ROOT / "properties" / "test_merge_trees.py"), f"--rootdir={ROOT}",
+        f"--config-file={ROOT / 'pyproject.toml'}", "-p", "no:cacheprovider", "-W", "ignore", "--impl=variants:plain-torch",
+        "--hypothesis-profile=nightly", f"--until={time.time() + 12.0}", f"--laws-json={told}",
+    ]  # fmt: skip
+    done = subprocess.run(  # noqa: S603  # this very Python
+        command, cwd=tmp_path, env={**environment, "PYTHONPATH": path}, text=True, capture_output=True, check=False,
+        timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
+    (law,) = (law for law in json.loads(told.read_text())["laws"] if law["law"] == 2)
+    assert 0 < law["examples"] < nightly.LAST_ROUND
