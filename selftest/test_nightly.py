@@ -10,9 +10,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from mergelaws import nightly
+from mergelaws import nightly, records
 from properties import database
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,8 +41,8 @@ def test_a_night_on_a_right_implementation_ends_in_time_with_a_summary(tmp_path:
     assert night.returncode == 0, told
     assert time.monotonic() - began < 0.7 * 60 + 60
     assert "nothing failed" in told and "round 1: 50 examples" in told and "regimes: s " in told
-    records = json.loads((tmp_path / ".hypothesis" / "records" / "variants-plain-torch.json").read_text())
-    assert 0.0 < records["merge_state float32 s"] <= 1.0
+    highest = json.loads((tmp_path / ".hypothesis" / "records" / "variants-plain-torch.json").read_text())
+    assert 0.0 < highest["merge_state float32 s"] <= 1.0
 
 
 def test_a_night_that_is_killed_loses_nothing_and_the_next_begins_with_it(tmp_path: Path) -> None:
@@ -97,3 +98,23 @@ def test_the_state_machine_is_cut_short_without_a_failure(tmp_path: Path) -> Non
     assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
     (law,) = (law for law in json.loads(told.read_text())["laws"] if law["law"] == 2)
     assert 0 < law["examples"] < nightly.LAST_ROUND
+
+
+def test_a_night_is_told_against_the_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are published with the suite and those of the nights here, whichever is higher."""
+    monkeypatch.chdir(tmp_path)
+    key = ("merge_state", "float16", "v")
+    published = records.read(ROOT)[("ours", *key)].ratio
+    night = nightly.Night(rounds=1, highest={key: published + 1e-5, ("merge_state", "float16", "s"): 0.25})
+    before, file = nightly.records("ours", night)
+    assert before[key] == published
+    (told,) = (
+        line for line in nightly.summary("ours", night, before).splitlines() if "float16" in line and " v " in line
+    )
+    assert "a new record" in told and f"{published:.4f}" in told
+    assert json.loads(file.read_text())["merge_state float16 v"] == published + 1e-5
+    lower = nightly.Night(rounds=1, highest={key: 0.5})
+    before, _ = nightly.records("ours", lower)
+    assert before[key] == published + 1e-5
+    assert "a new record" not in nightly.summary("ours", lower, before)
+    assert nightly.records("torch", nightly.Night())[0] == {}
