@@ -4,8 +4,8 @@ A call is like another one if its tensors agree in all that the checks of the pu
 dtype, device, shape, strides, the kind of view, and the alignment of v. Only calls that passed the checks are kept, so a
 call that is recognised needs no check but these: that its tensors' memory holds them, and what their values ask for.
 
-PyTorch's compiler asks the same before it runs what it compiled, of all tensors in one step. Its guard is private, and is
-used where `launching` knows Triton's private entry point; nothing is kept elsewhere.
+PyTorch's compiler asks the same before it runs what it compiled, of all tensors in one step. Its guard is private, as is its
+way to allocate. Where PyTorch has them no more, or `launching` does not know Triton's entry point, nothing is kept.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._C._dynamo.guards import TensorGuards
 
 from mergelaws.kernels.plan import Plan
+
+_PRIVATE: Any = torch._C._dynamo.guards if hasattr(torch._C, "_dynamo") else None
+_guard_of = getattr(_PRIVATE, "TensorGuards", None)
+empty_on_cuda: Any = getattr(_PRIVATE, "_empty_strided_cuda", None)  # (sizes, strides, dtype): on the current device
 
 Key = tuple[object, ...]
 
@@ -33,7 +36,8 @@ class Kept:
         """tensors: all of the call, none of them empty; values: those of them whose alignment a plan depends on."""
         sizes: Any = [list(tensor.shape) for tensor in tensors]
         strides: Any = [list(tensor.stride()) for tensor in tensors]
-        guard = TensorGuards(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
+        assert _guard_of is not None
+        guard = _guard_of(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
         self.is_like: Any = guard.check
         self._alignment = alignment_of(*(tensor.data_ptr() for tensor in values))
         self.reach = tuple(_reach(tensor) for tensor in tensors)
@@ -55,7 +59,12 @@ def calls_under(key: Key) -> list[Kept]:
 
 def keep(key: Key, tensors: Sequence[torch.Tensor], values: Sequence[torch.Tensor], plan: Plan, kind: object) -> None:
     """Keeps the plan of a call that passed all checks, if it can be run again at other addresses."""
-    if not plan.is_direct or any(type(tensor) is not torch.Tensor for tensor in tensors):
+    if (
+        _guard_of is None
+        or empty_on_cuda is None
+        or not plan.is_direct
+        or any(type(tensor) is not torch.Tensor for tensor in tensors)
+    ):
         return
     addresses = [tensor.data_ptr() for tensor in values]
     found = next((one for one in calls_under(key) if one.is_like(*tensors) and one.is_aligned(*addresses)), None)

@@ -7,11 +7,10 @@ values of indptr.
 from __future__ import annotations
 
 import torch
-from torch._C._dynamo.guards import _empty_strided_cuda  # type: ignore[attr-defined]  # not in the stubs
 
 from mergelaws.indptr import ends_of, last_known
 from mergelaws.kernels.dense import many_states
-from mergelaws.kernels.kept import calls_under, holds, keep
+from mergelaws.kernels.kept import calls_under, empty_on_cuda, holds, keep
 from mergelaws.kernels.launching import stream_of
 from mergelaws.kernels.segments import segments_of
 from mergelaws.kernels.tuning import segment_kind
@@ -181,8 +180,8 @@ def segments_again(v: torch.Tensor, s: torch.Tensor, indptr: torch.Tensor, natur
 def _outputs(v: torch.Tensor, positions: int, heads: int, dim: int) -> State:
     """New contiguous v [S, H, D] and s [S, H] on the current device, in the way that costs least on the host."""
     return (
-        _empty_strided_cuda((positions, heads, dim), (heads * dim, dim, 1), v.dtype),
-        _empty_strided_cuda((positions, heads), (heads, 1), torch.float32),
+        empty_on_cuda((positions, heads, dim), (heads * dim, dim, 1), v.dtype),
+        empty_on_cuda((positions, heads), (heads, 1), torch.float32),
     )
 
 
