@@ -19,16 +19,19 @@ import torch
 
 import implementations
 import mergelaws
+from implementations.torch_reference import TorchMerge, offered
 from mergelaws import records, regressions
 from mergelaws.records import Record
-from mergelaws.sweep import climbing, sweeping
+from mergelaws.sweep import climbing, command, sweeping
+from mergelaws.sweep.code import fingerprint
 from mergelaws.sweep.example import leave_patch
 from mergelaws.sweep.judging import arithmetic_of, judge, ratios_of, settle
 from mergelaws.sweep.rows import Rows
 from mergelaws.sweep.sources import ALL, Gaps, Pairs, Random, Source, spread
 from mergelaws.sweep.totals import Checkpoint, Totals
 from oracles.bounds import local
-from properties import subject
+from oracles.screen import GUARD
+from properties import database, subject
 from selftest.planted_gap import implementation as planted
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -120,6 +123,39 @@ def test_climbing_gets_higher() -> None:
     assert {slope.operation for slope in climbing.slopes(TORCH)} == set(TORCH.operations)
 
 
+def test_what_is_found_on_the_way_up_is_told() -> None:
+    """A climb of v, on a target whose s was wrong in one generation only."""
+
+    class Once(TorchMerge):
+        calls = 0
+
+        def merge_state(
+            self, v_a: torch.Tensor, s_a: torch.Tensor, v_b: torch.Tensor, s_b: torch.Tensor, lse_base: int | str = 2
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            v, s = super().merge_state(v_a, s_a, v_b, s_b, lse_base)
+            self.calls += 1
+            return v, s + 1.0 if self.calls == 2 else s
+
+    slope = climbing.Slope("merge_state", "float32", 2, 2, "v")
+    assert climbing.climb(slope, offered("once", Once()), 6, 256, 3, "cpu").over > 0
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # in inductor itself
+def test_the_compiled_screen_is_the_screen() -> None:
+    """Results around the bound, compiled as a sweep does it on a GPU: the ratios stay far closer than the guard."""
+    rows = Gaps(TORCH, "float16", 2, 0.0, 2**12, 1).rows(0, 2**12, DEVICE)
+    v, s = (out.double() for out in rows.merged(TORCH))
+    off = torch.linspace(-1.0, 1.0, len(s), dtype=torch.float64, device=DEVICE)
+    out = v + off[:, None] * 2.0**-10 * v.abs(), s + off * 2.0**-23 * s.abs()
+    plain, compiled = ratios_of(rows, out, TORCH), ratios_of(rows, out, TORCH, compiled=True)
+    for one, other in zip(plain, compiled, strict=True):
+        assert torch.equal(one.isinf(), other.isinf()) and not other.isnan().any()
+        finite = one.isfinite()
+        one, other = one[finite], other[finite]  # noqa: PLW2901
+        assert (one < 0.99).any() and (one > 1.01).any()
+        assert float(((one - other).abs() / one.clamp(min=1.0)).max()) < GUARD * 2.0**-6
+
+
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603  # this very Python
         [sys.executable, "-m", "mergelaws.cli", "sweep", *arguments], capture_output=True, text=True, check=False,
@@ -154,6 +190,44 @@ def test_a_killed_sweep_is_resumed_and_loses_nothing() -> None:
         assert f"{' '.join(key)}: highest error / bound {whole.ratio(key):.6f}" in resumed.stdout
     assert not file.exists()
     assert len(regressions.found()) == min(3, whole.over)
+
+
+def test_a_sweep_of_other_code_begins_anew() -> None:
+    """What was judged before the target was edited was not judged of this one; a patch that it left stays."""
+    Path("edited.py").write_text(EDITED)
+    target, options = "edited.py:implementation", ("--count", "2^10", "--no-records")
+    (sweep,) = command.plan("gaps", target, 2**10, 1.0, "float16", None, 0.0, (), 0)
+    before = Totals(sweep.arguments | {"code": fingerprint(target, ROOT, "cpu")}, next=2**9, states=2**10)
+    checkpoint = Checkpoint(
+        database.place("-".join(str(value) for value in sweep.arguments.values())), before.arguments
+    )
+    checkpoint.save(before, now=True)
+    assert "resumed at 512" in _run("gaps", target, *options).stdout
+    checkpoint.save(before, now=True)
+    Path("edited.py").write_text(EDITED + "# edited\n")
+    again = _run("gaps", target, *options).stdout
+    assert "begun anew" in again and "1,024 rows, 2,048 states" in again
+
+
+def test_patches_are_left_as_rows_are_found() -> None:
+    """Before the sweep ends: one that is killed and not resumed leaves them too."""
+    command_line = [
+        sys.executable,
+        "-m",
+        "mergelaws.cli",
+        "sweep",
+        "gaps",
+        PLANTED,
+    ]  # all 2^32, which takes an hour here
+    child = subprocess.Popen(command_line, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
+    end = time.monotonic() + 60.0
+    try:
+        while not regressions.found():
+            assert child.poll() is None and time.monotonic() < end, "no patch was left"
+            time.sleep(0.05)
+    finally:
+        child.send_signal(signal.SIGKILL)
+        child.wait()
 
 
 def test_a_failure_becomes_a_regression(tmp_path: Path) -> None:
@@ -192,6 +266,11 @@ def test_the_page_is_that_of_the_records() -> None:
     assert (ROOT / "docs" / "records.md").read_text() == records.page([known[key] for key in sorted(known)])
     assert all(0.0 < record.ratio <= 1.0 for record in known.values())
 
+
+EDITED = """
+from implementations.torch_reference import TorchMerge, offered
+implementation = offered("edited", TorchMerge())
+"""
 
 NARROW = """
 from implementations.torch_reference import TorchMerge, offered

@@ -10,6 +10,7 @@ import torch
 from mergelaws.implementation import Implementation
 from mergelaws.sweep.judging import Verdict, judge, ratios_of
 from mergelaws.sweep.rows import DTYPES, TWO_STATES, Rows, head_dim
+from oracles.screen import GUARD
 from properties.cases import largest_v
 
 COUNTS = (2, 3, 4, 8)  # N: with more states, ratios fall
@@ -45,7 +46,10 @@ def slopes(implementation: Implementation) -> list[Slope]:
 def climb(
     slope: Slope, implementation: Implementation, generations: int, children: int, seed: int, device: str
 ) -> Verdict:
-    """The verdict on the last generation, which holds the best of all before it; a row is one column."""
+    """The verdict on the last generation, which holds the best of all before it; a row is one column.
+
+    A generation in which an output of a row may be over the bound is the last: its children need not show that again.
+    """
     random = torch.Generator(device=device).manual_seed(seed)
     dtype, dim = DTYPES[slope.dtype], head_dim(implementation, 1)
     v = torch.randn(children, slope.count, device=device, generator=random).to(dtype)
@@ -54,9 +58,9 @@ def climb(
     for step in range(generations):
         rows = Rows(slope.operation, slope.base, v[:, :, None].expand(-1, -1, dim), s)
         out = rows.merged(implementation)
-        if step == generations - 1:
-            break
         of_v, of_s = ratios_of(rows, out, implementation)
+        if step == generations - 1 or float(torch.maximum(of_v, of_s).max()) > 1.0 - GUARD:
+            break
         best = (of_v if slope.output == "v" else of_s).topk(PARENTS).indices
         parents_v, parents_s = v[best], s[best]
         picked = torch.randint(PARENTS, (children - PARENTS,), device=device, generator=random)

@@ -15,6 +15,7 @@ import implementations
 from mergelaws import records as records_of
 from mergelaws.implementation import Implementation
 from mergelaws.sweep import sweeping
+from mergelaws.sweep.code import fingerprint
 from mergelaws.sweep.example import leave_patch, python_line
 from mergelaws.sweep.rows import Rows
 from mergelaws.sweep.sources import Gaps, Pairs, Random, Source
@@ -22,6 +23,7 @@ from mergelaws.sweep.totals import Checkpoint, Totals
 from properties.database import place as as_name
 
 _SAMPLE = 4096  # rows that mpmath is timed on
+_PATCHES = 3  # of the rows over the bound, the first
 
 
 @dataclass(frozen=True)
@@ -80,21 +82,22 @@ def run(sweeps: list[Sweep], clone: Path, fresh: bool, records: bool) -> int:
     over = 0
     for sweep in sweeps:
         name = "-".join(str(value) for value in sweep.arguments.values())
-        checkpoint = Checkpoint(as_name(name), sweep.arguments)
+        code = fingerprint(sweep.target, clone, sweep.device)
+        checkpoint = Checkpoint(as_name(name), sweep.arguments | {"code": code})
         if fresh:
             checkpoint.clear()
         with Progress(
             TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(),
         ) as progress:  # fmt: skip
-            totals = _run(sweep, checkpoint, progress)
+            totals, patches = _run(sweep, checkpoint, progress, clone)
         click.echo(told(sweep, totals))
         over += totals.over
         if totals.over:
-            patches = sorted({leave_patch(finding, clone) for finding in totals.failures[:3]})
-            for finding in totals.failures[:3]:
+            for finding in totals.failures[:_PATCHES]:
                 click.echo(f"  {finding.operation}: {python_line(finding)}")
-            click.echo(f"  patches for `mergelaws regressions`: {', '.join(file.name for file in patches)}")
+            names = ", ".join(sorted({file.name for file in patches}))
+            click.echo(f"  patches for `mergelaws regressions`: {names}")
         elif records and sweep.target in implementations.known():
             for record in records_of.add(clone, _as_records(sweep, totals)):
                 click.echo(f"  a record falls: {' '.join(record.key[1:])} {record.ratio:.6f}")
@@ -102,15 +105,20 @@ def run(sweeps: list[Sweep], clone: Path, fresh: bool, records: bool) -> int:
     return over
 
 
-def _run(sweep: Sweep, checkpoint: Checkpoint, progress: Progress) -> Totals:
+def _run(sweep: Sweep, checkpoint: Checkpoint, progress: Progress, clone: Path) -> tuple[Totals, list[Path]]:
+    """The totals, and the patches, which are left as the rows over the bound are found."""
     ends = sweep.source.total if sweep.source is not None and sweep.source.total is not None else sweep.seconds
-    begun = checkpoint.load()
+    begun, kept = checkpoint.load(), list[Path]()
     task = progress.add_task(sweep.title, total=ends, rate="", completed=0)
     if begun.next:
         progress.console.print(f"resumed at {begun.next:,} of {sweep.title}")
+    elif checkpoint.file.is_file():
+        progress.console.print(f"begun anew, as the code has changed since the run that was killed: {sweep.title}")
 
     def tell(totals: Totals) -> None:
         at = totals.next if sweep.seconds is None else totals.seconds
+        while len(kept) < min(_PATCHES, len(totals.failures)):
+            kept.append(leave_patch(totals.failures[len(kept)], clone))
         progress.update(task, completed=at, rate=f"{totals.states / max(totals.seconds, 1e-9):,.0f} states/s")
 
     if sweep.source is None:
@@ -118,8 +126,9 @@ def _run(sweep: Sweep, checkpoint: Checkpoint, progress: Progress) -> Totals:
         totals = sweeping.climb(sweep.implementation, sweep.device, sweep.seconds, sweep.seed, checkpoint, tell)
     else:
         totals = sweeping.sweep(sweep.source, sweep.implementation, sweep.device, sweep.seconds, checkpoint, tell)
+    tell(totals)  # of a run that was killed at its very end there is nothing more to judge
     checkpoint.save(totals, now=True)
-    return totals
+    return totals, kept
 
 
 def told(sweep: Sweep, totals: Totals) -> str:
