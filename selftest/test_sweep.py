@@ -146,7 +146,7 @@ def test_the_compiled_screen_is_the_screen() -> None:
     rows = Gaps(TORCH, "float16", 2, 0.0, 2**12, 1).rows(0, 2**12, DEVICE)
     v, s = (out.double() for out in rows.merged(TORCH))
     off = torch.linspace(-1.0, 1.0, len(s), dtype=torch.float64, device=DEVICE)
-    out = v + off[:, None] * 2.0**-10 * v.abs(), s + off * 2.0**-23 * s.abs()
+    out = v + off[:, None] * 2.0**-10 * v.abs(), s + off * 2.0**-20 * (1.0 + s.abs())
     plain, compiled = ratios_of(rows, out, TORCH), ratios_of(rows, out, TORCH, compiled=True)
     for one, other in zip(plain, compiled, strict=True):
         assert torch.equal(one.isinf(), other.isinf()) and not other.isnan().any()
@@ -165,12 +165,16 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def _environment() -> dict[str, str]:
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    return {**os.environ, "PYTHONPATH": path}
+    return {
+        **os.environ,
+        "PYTHONPATH": path,
+        "OMP_NUM_THREADS": "1",
+    }  # two threads wait for each other on a busy machine
 
 
 def test_a_killed_sweep_is_resumed_and_loses_nothing() -> None:
     """kill -9 in the middle; the same command goes on from there and comes to what an unbroken run comes to."""
-    arguments = "gaps", PLANTED, "--count", "2^23"
+    arguments = "gaps", PLANTED, "--count", "2^22"
     command = [sys.executable, "-m", "mergelaws.cli", "sweep", *arguments]
     child = subprocess.Popen(command, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
     folder, end = Path(".hypothesis") / "sweeps", time.monotonic() + 60.0
@@ -181,10 +185,10 @@ def test_a_killed_sweep_is_resumed_and_loses_nothing() -> None:
     child.wait()
     (file,) = folder.glob("*.json")
     stood = json.loads(file.read_text())["next"]
-    assert 0 < stood < 2**23
+    assert 0 < stood < 2**22
     resumed = _run(*arguments)
     assert resumed.returncode == 1 and "resumed at" in resumed.stdout, resumed.stdout + resumed.stderr
-    whole = _swept(Gaps(planted, "float16", 2, 0.0, 2**23, 0), target="planted")
+    whole = _swept(Gaps(planted, "float16", 2, 0.0, 2**22, 0), target="planted")
     assert f"{whole.over:,} rows over the bound" in resumed.stdout
     for key in whole.highest:
         assert f"{' '.join(key)}: highest error / bound {whole.ratio(key):.6f}" in resumed.stdout
