@@ -140,6 +140,7 @@ def test_what_is_found_on_the_way_up_is_told() -> None:
     assert climbing.climb(slope, offered("once", Once()), 6, 256, 3, "cpu").over > 0
 
 
+@pytest.mark.skipif(DEVICE == "cpu" and shutil.which("g++") is None, reason="needs g++, to compile for a CPU")
 @pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # in inductor itself
 def test_the_compiled_screen_is_the_screen() -> None:
     """Results around the bound, compiled as a sweep does it on a GPU: the ratios stay far closer than the guard."""
@@ -165,11 +166,8 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def _environment() -> dict[str, str]:
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    return {
-        **os.environ,
-        "PYTHONPATH": path,
-        "OMP_NUM_THREADS": "1",
-    }  # two threads wait for each other on a busy machine
+    one = {"OMP_NUM_THREADS": "1"}  # two threads wait for each other on a busy machine
+    return {**os.environ, "PYTHONPATH": path, **one}
 
 
 def test_a_killed_sweep_is_resumed_and_loses_nothing() -> None:
@@ -215,14 +213,7 @@ def test_a_sweep_of_other_code_begins_anew() -> None:
 
 def test_patches_are_left_as_rows_are_found() -> None:
     """Before the sweep ends: one that is killed and not resumed leaves them too."""
-    command_line = [
-        sys.executable,
-        "-m",
-        "mergelaws.cli",
-        "sweep",
-        "gaps",
-        PLANTED,
-    ]  # all 2^32, which takes an hour here
+    command_line = [sys.executable, "-m", "mergelaws.cli", "sweep", "gaps", PLANTED]  # all 2^32: an hour on two cores
     child = subprocess.Popen(command_line, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
     end = time.monotonic() + 60.0
     try:

@@ -32,9 +32,8 @@ def fingerprint(target: str, clone: Path, device: str) -> str:
 def _files(target: str, clone: Path) -> Iterator[Path]:
     package = Path(mergelaws.__file__).parent
     for folder in (package, *(clone / name for name in _JUDGES)):
-        kept = (
-            file for file in folder.rglob("*.py") if not file.name.startswith("test_")
-        )  # an applied example is no change
+        # a regression that was applied is no change
+        kept = (file for file in folder.rglob("*.py") if not file.name.startswith("test_"))
         yield from sorted(file for file in kept if folder != package or "suite" not in file.relative_to(package).parts)
     place = target.rpartition(":")[0]
     if place.endswith(".py"):
