@@ -37,6 +37,7 @@ _CANCELLING = (
     "test_the_size_of_the_batch_changes_no_bit",
 )
 _AT_TIMES_CANCELLING = (
+    "test_the_worst_rows_known_stay_within_the_bound",
     "test_a_v_that_is_not_finite_is_never_hidden",
     "test_n_copies_count_n_times",
     "test_merging_in_one_base_is_merging_in_the_other",
