@@ -43,6 +43,7 @@ def screen(v: Array, s: Array, v_out: Array, s_out: Array, dtype: str, arithmeti
     rows, count, dim = v.shape
     step = max(1, _MOST_ELEMENTS // max(1, count * dim))
     ratios = Ratios(numpy.empty((rows, dim)), numpy.empty(rows))
+    # copies: PyTorch shares no memory that may not be written
     states_v, states_s, of_v, of_s = (torch.from_numpy(numpy.array(array)) for array in (v, s, v_out, s_out))
     for first in range(0, rows, step):
         part = slice(first, first + step)
@@ -77,7 +78,10 @@ def evaluate(
     base: int | str,
     log_error: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The arithmetic of `screen_tensors`, which `torch.compile` takes whole; errors [N + 1] are those of `chain_errors`."""
+    """The arithmetic of `screen_tensors`, on its tensors, which `torch.compile` takes whole.
+
+    errors: float64 [N + 1], those of `chain_errors`. base: 2 or "e". log_error: that of the `Arithmetic`.
+    """
     unit = 1.0 if base == "e" else math.log(2.0)
     zero, inf = torch.zeros((), dtype=torch.float64, device=v.device), math.inf
     poisoned = (s.isnan() | s.isposinf()).any(dim=1)  # [R]
@@ -128,10 +132,10 @@ def _weight_errors(depth: torch.Tensor, chain: torch.Tensor, base: int | str) ->
 
 
 @functools.lru_cache(256)
-def chain_errors(most: int, arithmetic: Arithmetic) -> list[float]:
+def chain_errors(most: int, arithmetic: Arithmetic) -> tuple[float, ...]:
     """What the chain of exponentials and rescalings adds to log(1 + t), for 0 to `most` non-empty states."""
     chains = [arithmetic.chain(count) for count in range(most + 1)]
-    return [k * math.log1p(arithmetic.exp_error) + rescalings * math.log1p(U) for k, rescalings in chains]
+    return tuple(k * math.log1p(arithmetic.exp_error) + rescalings * math.log1p(U) for k, rescalings in chains)
 
 
 def _weighted(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

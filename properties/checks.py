@@ -17,14 +17,14 @@ from oracles.reading import exact_values
 from oracles.screen import screen, undecided
 from properties import record, subject
 from properties.broken import Evidence, LawBroken, bits, spelled
+from properties.claimed import arithmetic_of, as_meant
 
 State = tuple[torch.Tensor, torch.Tensor]
 
 
 def arithmetic(base: int | str) -> Arithmetic:
     """The arithmetic that the implementation under test claims, in `base`."""
-    claims = subject.current()
-    return Arithmetic(base, claims.exp_error, claims.log_error, claims.exp_chain)
+    return arithmetic_of(subject.current(), base)
 
 
 def assert_within_bound(operation: str, v: torch.Tensor, s: torch.Tensor, out: State, base: int | str = 2) -> None:
@@ -32,7 +32,7 @@ def assert_within_bound(operation: str, v: torch.Tensor, s: torch.Tensor, out: S
 
     v [S, N, H, D] and s [S, N, H] are the inputs. Raises LawBroken with the worst row.
     """
-    states_v, states_s = _rows_of_states(v), _rows_of_states(_as_meant(s)[..., None])[..., 0]
+    states_v, states_s = _rows_of_states(v), _rows_of_states(as_meant(s, subject.current())[..., None])[..., 0]
     out_v, out_s = exact_values(out[0]), exact_values(out[1])
     if out_s.size == 0:
         return
@@ -120,16 +120,6 @@ def _assert_same(
     ]
     evidence = Evidence(operation, claim, inputs, expected=spelled(wanted[first]), actual=spelled(got[first]))
     raise LawBroken("\n".join(lines), evidence)
-
-
-def _as_meant(s: torch.Tensor) -> torch.Tensor:
-    """s under the implementation's policies: what it takes for an empty state is -inf."""
-    claims = subject.current()
-    if claims.plus_inf == "empty":
-        s = torch.where(torch.isposinf(s), -torch.inf, s)
-    if claims.nan_lse == "empty":
-        s = torch.where(torch.isnan(s), -torch.inf, s)
-    return s
 
 
 def _rows_of_states(tensor: torch.Tensor) -> numpy.typing.NDArray[numpy.float64]:

@@ -25,13 +25,14 @@ from mergelaws.records import Record
 from mergelaws.sweep import climbing, command, sweeping
 from mergelaws.sweep.code import fingerprint
 from mergelaws.sweep.example import leave_patch
-from mergelaws.sweep.judging import arithmetic_of, judge, ratios_of, settle
+from mergelaws.sweep.judging import judge, ratios_of, settle
 from mergelaws.sweep.rows import Rows
 from mergelaws.sweep.sources import ALL, Gaps, Pairs, Random, Source, spread
 from mergelaws.sweep.totals import Checkpoint, Totals
 from oracles.bounds import local
 from oracles.screen import GUARD
 from properties import database, subject
+from properties.claimed import arithmetic_of
 from selftest.planted_gap import implementation as planted
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,10 +56,10 @@ def _swept(source: Source, name: str = "test", seconds: float | None = None, tar
 def test_all_patterns_are_asked_once() -> None:
     """All 2^32 in order, or one of each stretch; the first and the last of the bits are those of the numbers."""
     assert spread(ALL - 3, 3, ALL, 1, "cpu").tolist() == [ALL - 3, ALL - 2, ALL - 1]
-    some = spread(0, 1000, 1000, 5, "cpu")
-    assert (some // (ALL // 1000)).tolist() == list(range(1000))
-    assert not torch.equal(some, spread(0, 1000, 1000, 6, "cpu"))
-    assert torch.equal(some[300:], spread(300, 700, 1000, 5, "cpu"))
+    some = spread(0, 1024, 1024, 5, "cpu")
+    assert (some // (ALL // 1024)).tolist() == list(range(1024))
+    assert not torch.equal(some, spread(0, 1024, 1024, 6, "cpu"))
+    assert torch.equal(some[300:], spread(300, 724, 1024, 5, "cpu"))
     rows = Gaps(TORCH, "float16", 2, 0.5, ALL, 0).rows(0x3F800000, 2, "cpu")
     assert rows.s.tolist() == [[0.5, 1.0], [0.5, 1.0 + 2.0**-23]]
     rows = Gaps(TORCH, "float16", 2, 0.5, ALL, 0).rows(0xFF800000, 2, "cpu")
@@ -277,7 +278,7 @@ without = offered("without", TorchMerge(), merge_state=None)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("gaps", "torch", "--count", "0"), r"'0' is no count; it must be a number from 1 to 2\^32"),
+        (("gaps", "torch", "--count", "0"), r"'0' is no count; it must be a power of two from 1 to 2\^32"),
         (("gaps", "narrow.py:implementation"), "dtype is float16; narrow.py:implementation takes float32"),
         (("gaps", "narrow.py:implementation", "--dtype", "float32", "--base", "2"), "base is 2; .* takes s in base e"),
         (("pairs", "narrow.py:without"), "narrow.py:without does not offer merge_state, which pairs asks"),

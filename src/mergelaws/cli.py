@@ -140,8 +140,8 @@ class _Count(click.ParamType):  # type: ignore[type-arg]  # generic in the newes
             count: int = int(base.replace("_", "")) ** int(power or 1)
         except ValueError:
             count = 0
-        if not 1 <= count <= 2**32:
-            self.fail(f"{value!r} is no count; it must be a number from 1 to 2^32, such as 1000000 or 2^24", param, ctx)
+        if not 1 <= count <= 2**32 or count & (count - 1):
+            self.fail(f"{value!r} is no count; it must be a power of two from 1 to 2^32, such as 2^24", param, ctx)
         return count
 
 

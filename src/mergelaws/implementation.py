@@ -134,6 +134,11 @@ class Implementation:
         """The names of the operations that are offered."""
         return tuple(name for name in OPERATIONS if getattr(self, name) is not None)
 
+    @property
+    def bases(self) -> tuple[int | str, ...]:
+        """The bases of the logarithm in s that are taken: 2, "e" or both."""
+        return (2, "e") if self.lse_base == "either" else (self.lse_base,)
+
     def narrow_claims(self) -> list[str]:
         """What is not claimed and therefore not checked, a sentence each, in the order of the fields."""
         told = []

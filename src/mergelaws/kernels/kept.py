@@ -18,7 +18,7 @@ import torch
 from mergelaws.kernels.plan import Plan
 
 _PRIVATE: Any = torch._C._dynamo.guards if hasattr(torch._C, "_dynamo") else None
-_guard_of = getattr(_PRIVATE, "TensorGuards", None)
+_guard_of: Any = getattr(_PRIVATE, "TensorGuards", None)
 empty_on_cuda: Any = getattr(_PRIVATE, "_empty_strided_cuda", None)  # (sizes, strides, dtype): on the current device
 
 Key = tuple[object, ...]
@@ -36,7 +36,6 @@ class Kept:
         """tensors: all of the call, none of them empty; values: those of them whose alignment a plan depends on."""
         sizes: Any = [list(tensor.shape) for tensor in tensors]
         strides: Any = [list(tensor.stride()) for tensor in tensors]
-        assert _guard_of is not None
         guard = _guard_of(*tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides)
         self.is_like: Any = guard.check
         self._alignment = alignment_of(*(tensor.data_ptr() for tensor in values))

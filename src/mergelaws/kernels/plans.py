@@ -1,7 +1,8 @@
 """The merges, each in two ways: planned anew, for any arguments that passed the checks, and again, as an earlier call was.
 
 A merge that is done again finds its plan by what `kept` knows of it; it needs no check but those of addresses and of the
-values of indptr.
+values of indptr. How it is found is written out four times: the host time of a call is what this file is for, and a function
+that takes any number of tensors costs a good part of what is saved.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ import torch
 
 from mergelaws.implementation import Implementation
 from mergelaws.sweep.judging import Verdict, judge, ratios_of
-from mergelaws.sweep.rows import DTYPES, TWO_STATES, Rows, head_dim
+from mergelaws.sweep.rows import DTYPES, Rows, head_dim
 from oracles.screen import GUARD
+from properties.call import TWO_STATES
 from properties.cases import largest_v
 
 COUNTS = (2, 3, 4, 8)  # N: with more states, ratios fall
@@ -32,12 +33,11 @@ class Slope:
 
 def slopes(implementation: Implementation) -> list[Slope]:
     """All that the implementation claims."""
-    bases: tuple[int | str, ...] = (2, "e") if implementation.lse_base == "either" else (implementation.lse_base,)
     most = implementation.max_states or max(COUNTS)
     return [
         Slope(operation, dtype, base, count, output)
         for count, operation, dtype, base, output in itertools.product(
-            COUNTS, implementation.operations, implementation.dtypes, bases, ("v", "s")
+            COUNTS, implementation.operations, implementation.dtypes, implementation.bases, ("v", "s")
         )
         if count <= (2 if operation in TWO_STATES else most)
     ]

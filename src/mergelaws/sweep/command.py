@@ -47,7 +47,7 @@ def plan(
     """The sweeps that a mode stands for. Raises ValueError if the target does not take what they ask."""
     implementation = implementations.find(target)
     device = "cuda" if torch.cuda.is_available() and "cuda" in implementation.devices else "cpu"
-    taken: tuple[int | str, ...] = (2, "e") if implementation.lse_base == "either" else (implementation.lse_base,)
+    taken = implementation.bases
     wished: int | str = taken[0] if base is None else 2 if base == "2" else "e"
     if mode in ("gaps", "pairs"):
         dtype = "float16" if mode == "pairs" else dtype

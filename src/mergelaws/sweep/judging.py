@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,9 +12,9 @@ import torch
 from mergelaws.implementation import Implementation
 from mergelaws.sweep.rows import Rows, State
 from oracles import bounds, exact
-from oracles.bounds import Arithmetic
 from oracles.ratio import ratio
 from oracles.screen import GUARD, chain_errors, evaluate
+from properties.claimed import arithmetic_of, as_meant
 
 MOST_WRONG = 8  # rows of a batch that are told
 
@@ -100,20 +99,6 @@ def settle(rows: Rows, out: State, row: int, implementation: Implementation) -> 
     values = tuple(float(state[column]).hex() for state in v)
     sums = tuple(x.hex() for x in rows.s[row].double().tolist())
     return Finding(rows.operation, rows.dtype, rows.base, values, sums, of_v[column], of_s)
-
-
-def arithmetic_of(implementation: Implementation, base: int | str) -> Arithmetic:
-    """What the implementation claims to compute with, in `base`."""
-    return Arithmetic(base, implementation.exp_error, implementation.log_error, implementation.exp_chain)
-
-
-def as_meant(s: torch.Tensor, implementation: Implementation) -> torch.Tensor:
-    """s under the implementation's policies: what it takes for an empty state is -inf."""
-    if implementation.plus_inf == "empty":
-        s = torch.where(s.isposinf(), -math.inf, s)
-    if implementation.nan_lse == "empty":
-        s = torch.where(s.isnan(), -math.inf, s)
-    return s
 
 
 def _rows_only(

@@ -11,7 +11,6 @@ from mergelaws.implementation import Implementation
 
 State = tuple[torch.Tensor, torch.Tensor]
 
-TWO_STATES = ("merge_state", "merge_state_in_place")
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 
 

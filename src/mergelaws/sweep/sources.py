@@ -14,7 +14,8 @@ import numpy
 import torch
 
 from mergelaws.implementation import Implementation
-from mergelaws.sweep.rows import DTYPES, TWO_STATES, Rows, filled_to, head_dim
+from mergelaws.sweep.rows import DTYPES, Rows, filled_to, head_dim
+from properties.call import TWO_STATES
 from properties.cases import largest_v
 from properties.regimes import LSE_REGIMES, V_REGIMES
 
@@ -35,7 +36,10 @@ class Source(Protocol):
 
 
 def spread(first: int, count: int, of: int, seed: int, device: str) -> torch.Tensor:
-    """Numbers from 0 to 2^32 - 1, int64 [count]: all of them in order if `of` is 2^32, else one of each of `of` stretches."""
+    """Numbers from 0 to 2^32 - 1, int64 [count]: all of them in order if `of` is 2^32, else one of each of `of` stretches.
+
+    of: a power of two, so that the stretches are equal and nothing is left over.
+    """
     index = torch.arange(first, first + count, dtype=torch.int64, device=device)
     step = ALL // of
     noise = (index + seed) * 6364136223846793005 + 1442695040888963407  # Knuth's MMIX generator; wraps around
@@ -102,12 +106,11 @@ class Random:
     def __init__(self, implementation: Implementation, seed: int, batch: int = 1 << 14) -> None:
         self.batch = batch
         self._seed, self._dim = seed, head_dim(implementation, 2)
-        bases = (2, "e") if implementation.lse_base == "either" else (implementation.lse_base,)
         most = implementation.max_states or 40
         kinds = [
             Kind(operation, dtype, base, count, lse, value)
             for operation, dtype, base, lse, value in itertools.product(
-                implementation.operations, implementation.dtypes, bases, LSE_REGIMES, V_REGIMES
+                implementation.operations, implementation.dtypes, implementation.bases, LSE_REGIMES, V_REGIMES
             )
             for count in ((2,) if operation in TWO_STATES else tuple(n for n in (1, 3, 8, 40) if n <= most))
         ]
