@@ -22,7 +22,7 @@ from oracles.exact import natural_unit
 Array = NDArray[numpy.float64]
 
 GUARD = 2.0**-24
-_NO_WEIGHT = -1100.0  # b to this is 0 in float64
+_NO_WEIGHT = -760.0  # e to this is 0 in float64
 _MOST_ELEMENTS = 1 << 18  # of v in one pass: what it works on fits the cache
 
 
@@ -92,12 +92,13 @@ def evaluate(
     m = torch.where(filled, s, -inf).amax(dim=1) if s.shape[1] else s.new_full(s.shape[:1], -inf)
     m = torch.where(n == 0, zero, m)
     gap = torch.where(filled, s - m[:, None], zero)  # [R, N]
-    w = (torch.exp if base == "e" else torch.exp2)(gap.clamp(min=_NO_WEIGHT))
+    # not exp2: PyTorch's gives the last numbers of an array other bits than the first
+    w = torch.exp((gap * unit).clamp(min=_NO_WEIGHT))
     w = torch.where(filled, w, zero)
-    d = torch.where(n == 0, 1.0, w.sum(dim=1))
+    d = torch.where(n == 0, 1.0, _summed(w))
     p = w / d[:, None]
     pt = p * _weight_errors(gap * -unit, errors[n], base)
-    drift = pt.sum(dim=1)
+    drift = _summed(pt)
 
     sound = v.isfinite()
     broken = (filled[:, :, None] & ~sound).any(dim=1)  # [R, D]
@@ -140,7 +141,16 @@ def chain_errors(most: int, arithmetic: Arithmetic) -> tuple[float, ...]:
 
 def _weighted(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     """sum_i weights_i values_i: [R, N] and [R, N, D] to [R, D]."""
-    return (weights[:, :, None] * values).sum(dim=1)
+    return _summed(weights[:, :, None] * values)
+
+
+def _summed(terms: torch.Tensor) -> torch.Tensor:
+    """The sum over N of [R, N, ...], half onto half: in an order that depends on N alone, whatever rows are beside."""
+    while terms.shape[1] > 1:
+        half = terms.shape[1] // 2
+        halves = terms[:, :half] + terms[:, half : 2 * half]
+        terms = torch.cat([halves, terms[:, 2 * half :]], dim=1) if terms.shape[1] % 2 else halves
+    return terms.sum(dim=1)
 
 
 def _finite(ratio: torch.Tensor, out: torch.Tensor) -> torch.Tensor:

@@ -115,11 +115,29 @@ def test_judging_in_bulk_is_judging_one_by_one() -> None:
         assert (verdict.over, verdict.settled, len(verdict.wrong)) == (over, settled, over)
 
 
+def test_a_row_is_counted_once() -> None:
+    """One whose s is wrong and whose v is just at the bound."""
+    one = Rows("merge_state", 2, torch.tensor([[[1.0], [0.0]]]), torch.zeros(1, 2))
+    bound = float(local([[1.0], [0.0]], [0.0, 0.0], "float32", arithmetic_of(TORCH, 2)).v[0])
+    edge = torch.full((1, 1), 0.5 + (1.0 + 2.0**-26) * bound, dtype=torch.float64)
+    verdict = judge(one, (edge, torch.full((1,), 7.0)), TORCH)
+    assert (verdict.over, verdict.settled, len(verdict.wrong)) == (1, 0, 1)
+
+
+def test_what_is_not_claimed_of_nan_is_not_told() -> None:
+    """Rows with s = NaN, of an implementation that says "any", neither count nor stand as the highest."""
+    rows = Rows("merge_state", 2, torch.zeros(2, 2, 1), torch.tensor([[0.0, math.nan], [0.0, math.nan]]))
+    out = torch.zeros(2, 1), torch.zeros(2)
+    assert judge(rows, out, TORCH).over == 2
+    verdict = judge(rows, out, replace(TORCH, nan_lse="any"))
+    assert verdict.over == 0 and verdict.highest["v"].ratio == 0.0
+
+
 def test_climbing_gets_higher() -> None:
     """Than the generation that it began with."""
     slope = climbing.Slope("merge_state", "float32", 2, 2, "v")
-    first = climbing.climb(slope, TORCH, 1, 512, 3, "cpu").highest["v"].v_ratio
-    last = climbing.climb(slope, TORCH, 15, 512, 3, "cpu").highest["v"].v_ratio
+    first = climbing.climb(slope, TORCH, 1, 512, 3, "cpu")[0].highest["v"].v_ratio
+    last = climbing.climb(slope, TORCH, 15, 512, 3, "cpu")[0].highest["v"].v_ratio
     assert first < last <= 1.0
     assert {slope.operation for slope in climbing.slopes(TORCH)} == set(TORCH.operations)
 
@@ -138,7 +156,8 @@ def test_what_is_found_on_the_way_up_is_told() -> None:
             return v, s + 1.0 if self.calls == 2 else s
 
     slope = climbing.Slope("merge_state", "float32", 2, 2, "v")
-    assert climbing.climb(slope, offered("once", Once()), 6, 256, 3, "cpu").over > 0
+    verdict, generations = climbing.climb(slope, offered("once", Once()), 6, 256, 3, "cpu")
+    assert verdict.over > 0 and generations == 2
 
 
 @pytest.mark.skipif(DEVICE == "cpu" and shutil.which("g++") is None, reason="needs g++, to compile for a CPU")

@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mergelaws import suite
+from mergelaws.writing import write_whole
 
 FIRST_ROUND, LAST_ROUND = 50, 5000  # examples per property
 _GRACE = 1.0  # seconds that are not worth a round
@@ -92,8 +93,7 @@ def records(target: str, night: Night) -> tuple[dict[tuple[str, str, str], float
             key = record.operation, record.dtype, record.output
             before[key] = max(record.ratio, before.get(key, 0.0))
     now = {key: max(night.highest.get(key, 0.0), before.get(key, 0.0)) for key in before | night.highest}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({" ".join(key): ratio for key, ratio in sorted(now.items())}, indent=1) + "\n")
+    write_whole(file, json.dumps({" ".join(key): ratio for key, ratio in sorted(now.items())}, indent=1) + "\n")
     return before, file
 
 

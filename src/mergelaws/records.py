@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mergelaws.sweep.totals import write_whole
+from mergelaws.writing import write_whole
 
 FILE, PAGE = Path("properties") / "records.json", Path("docs") / "records.md"
 _SHOWN = 3  # states of a row on the page

@@ -45,8 +45,8 @@ def slopes(implementation: Implementation) -> list[Slope]:
 
 def climb(
     slope: Slope, implementation: Implementation, generations: int, children: int, seed: int, device: str
-) -> Verdict:
-    """The verdict on the last generation, which holds the best of all before it; a row is one column.
+) -> tuple[Verdict, int]:
+    """The verdict on the last generation, which holds the best of all before it, and its number; a row is one column.
 
     A generation in which an output of a row may be over the bound is the last: its children need not show that again.
     """
@@ -73,7 +73,7 @@ def climb(
         new_v = torch.where(new_v.abs() <= most, new_v, 0.0).to(dtype)  # NaN is not <= either
         new_s = torch.where(new_s.isfinite(), new_s, 0.0)
         v, s = torch.cat([parents_v, new_v]), torch.cat([parents_s, new_s])
-    return judge(rows, out, implementation)
+    return judge(rows, out, implementation), step + 1
 
 
 def _mutated(numbers: torch.Tensor, random: torch.Generator) -> torch.Tensor:

@@ -160,16 +160,6 @@ def _as_records(sweep: Sweep, totals: Totals) -> list[records_of.Record]:
     device = torch.cuda.get_device_name() if sweep.device == "cuda" else "CPU"
     found = f"sweep {sweep.arguments['mode']}, {device}, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}"
     return [
-        records_of.Record(
-            sweep.implementation.name,
-            key[0],
-            key[1],
-            key[2],
-            totals.ratio(key),
-            finding.base,
-            finding.v,
-            finding.s,
-            found,
-        )
-        for key, finding in totals.highest.items()
+        records_of.Record(sweep.implementation.name, *key, totals.ratio(key), one.base, one.v, one.s, found)
+        for key, one in totals.highest.items()
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mergelaws.regressions import FOUND, PATCHES
 from mergelaws.sweep.judging import Finding
-from mergelaws.sweep.totals import write_whole
+from mergelaws.writing import write_whole
 
 # The property that asks a row of each operation, and its case.
 _PROPERTIES = {
@@ -43,7 +43,7 @@ def leave_patch(finding: Finding, clone: Path) -> Path:
 
 
 def python_line(finding: Finding) -> str:
-    """One line of Python that merges the row again, with `merge` for what it is asked of."""
+    """One line of Python that makes the row's states again: v [N] of one column, and s [N]."""
     v, s = _literals(finding.v), _literals(finding.s)
     return f"v, s = torch.tensor([{v}], dtype=torch.{finding.dtype}), torch.tensor([{s}])  # base {finding.base}"
 

@@ -73,28 +73,30 @@ def ratios_of(
 def judge(rows: Rows, out: State, implementation: Implementation, compiled: bool = False) -> Verdict:
     """Holds every row to the bound; `out` is (v [R, D], s [R]). compiled: see `ratios_of`."""
     v_ratio, s_ratio = ratios_of(rows, out, implementation, compiled)
-    near = ((v_ratio - 1.0).abs() <= GUARD) | ((s_ratio - 1.0).abs() <= GUARD)
     worst = torch.maximum(v_ratio, s_ratio)
-    at = torch.stack([v_ratio.argmax(), s_ratio.argmax(), worst.argmax(), near.sum(), (worst > 1.0 + GUARD).sum()])
-    at_v, at_s, _, undecided, over = at.tolist()
-    verdict = Verdict(over=int(over))
+    near = (worst - 1.0).abs() <= GUARD
+    at = torch.stack([v_ratio.argmax(), s_ratio.argmax(), near.sum(), (worst > 1.0 + GUARD).sum()])
+    at_v, at_s, undecided, over = at.tolist()  # one wait for the device
+    verdict = Verdict(over=over)
     close = near.nonzero()[:, 0].tolist() if undecided else []
     wrong = (worst > 1.0 + GUARD).nonzero()[:MOST_WRONG, 0].tolist() if over else []
-    settled = {row: settle(rows, out, row, implementation) for row in {*close, *wrong, int(at_v), int(at_s)}}
+    settled = {row: settle(rows, out, row, implementation) for row in {*close, *wrong, at_v, at_s}}
     verdict.settled = len(close)
-    verdict.highest = {"v": settled[int(at_v)], "s": settled[int(at_s)]}
+    verdict.highest = {"v": settled[at_v], "s": settled[at_s]}
     verdict.over += sum(settled[row].ratio > 1.0 for row in close)
     verdict.wrong = [settled[row] for row in (*wrong, *close) if settled[row].ratio > 1.0][:MOST_WRONG]
     return verdict
 
 
 def settle(rows: Rows, out: State, row: int, implementation: Implementation) -> Finding:
-    """One row judged by mpmath."""
+    """One row, by its number, judged by mpmath."""
     arithmetic = arithmetic_of(implementation, rows.base)
     v, s = rows.v[row].double().tolist(), as_meant(rows.s[row], implementation).double().tolist()
     dim = rows.v.shape[2]
     right, allowed = exact.merge(v, s, rows.base, dim=dim), bounds.local(v, s, rows.dtype, arithmetic, dim=dim)
     of_v, of_s = ratio(right, allowed, out[0][row].double().tolist(), float(out[1][row]))
+    if implementation.nan_lse == "any" and bool(rows.s[row].isnan().any()):
+        of_v, of_s = [0.0] * dim, 0.0  # as `ratios_of` has it
     column = of_v.index(max(of_v))
     values = tuple(float(state[column]).hex() for state in v)
     sums = tuple(x.hex() for x in rows.s[row].double().tolist())

@@ -54,8 +54,10 @@ def climb(
     slopes, children = climbing.slopes(implementation), CHILDREN[device]
     while totals.seconds < seconds:
         slope = slopes[totals.next % len(slopes)]
-        verdict = climbing.climb(slope, implementation, climbing.GENERATIONS, children, seed + totals.next, device)
-        totals.add(verdict, 1, climbing.GENERATIONS * children * slope.count)
+        verdict, generations = climbing.climb(
+            slope, implementation, climbing.GENERATIONS, children, seed + totals.next, device
+        )
+        totals.add(verdict, 1, generations * children * slope.count)
         totals.seconds = before + time.monotonic() - begun
         checkpoint.save(totals, now=bool(verdict.wrong))
         tell(totals)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mergelaws.sweep.judging import Finding, Verdict
+from mergelaws.writing import write_whole
 
 DIRECTORY = Path(".hypothesis") / "sweeps"
 _SAVED_EVERY = 1.0  # seconds
@@ -78,14 +78,6 @@ class Checkpoint:
     def clear(self) -> None:
         """The sweep is done."""
         self.file.unlink(missing_ok=True)
-
-
-def write_whole(file: Path, text: str) -> None:
-    """Writes a file so that whoever reads it, or is killed, has the old text or the new one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_suffix(f".{os.getpid()}")
-    new.write_text(text)
-    new.replace(file)
 
 
 def _finding(told: dict[str, Any]) -> Finding:
